@@ -1,0 +1,1 @@
+"""Puntual: a multi-tenant distributed task scheduler on AWS."""

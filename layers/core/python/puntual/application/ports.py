@@ -1,0 +1,206 @@
+"""How the use cases reach the world: one I/O per call.
+
+Every call may raise `Unavailable`, before or after it took effect; every write is idempotent by
+its key or conditional, so it may be repeated. A lost race is a return value.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from puntual.domain.agenda import Cursor
+from puntual.domain.lane import Lane
+from puntual.domain.message import Message
+from puntual.domain.occurrence import RunKey
+from puntual.domain.page import Page
+from puntual.domain.run import Note, Run, Span
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from puntual.domain.shard import Shard
+from puntual.domain.target import Delivery, DeliveryResult
+from puntual.domain.tenant import ScheduleId, Tenant, TenantId
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The instant, UTC, in whole milliseconds."""
+
+
+class IdSource(Protocol):
+    def new_id(self) -> str:
+        """A new random id, 32 hexadecimal digits."""
+
+
+class Chance(Protocol):
+    def fraction(self) -> float:
+        """A random number in [0, 1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulePage:
+    """A page of a listing, and the last id read if there may be more."""
+
+    schedules: tuple[Schedule, ...]
+    after: ScheduleId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The schedule was created."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyExists:
+    """A schedule of this id exists; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantUnknown:
+    """The tenant is not registered; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaReached:
+    """The tenant has all the schedules that it may have; nothing was written."""
+
+
+CreateResult = Created | AlreadyExists | TenantUnknown | QuotaReached
+
+
+class Schedules(Protocol):
+    """Heads and versions. Reads are strongly consistent but for `listed`."""
+
+    def create(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> CreateResult:
+        """Put head, version 1 and the first cursor and count the quota, all or nothing."""
+
+    def advance(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> bool:
+        """Put head and version n+1, version n's `until` and the first cursor, all or nothing.
+
+        False where the head is no longer at version n. A cancel gives the quota back.
+        """
+
+    def head(self, key: ScheduleKey) -> Schedule | None: ...
+
+    def heads(self, keys: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
+        """Up to 100 distinct keys; one that is absent is absent, never merely unprocessed."""
+
+    def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None: ...
+
+    def complete(self, key: ScheduleKey, version: int) -> bool:
+        """Turn an ACTIVE head of this version into COMPLETED; False where it is not one."""
+
+    def listed(
+        self,
+        tenant: TenantId,
+        *,
+        prefix: str,
+        state: ScheduleState | None,
+        after: ScheduleId | None,
+        limit: int,
+    ) -> SchedulePage:
+        """Up to `limit` heads by id. Eventually consistent."""
+
+
+class Tenants(Protocol):
+    def get(self, tenant: TenantId) -> Tenant | None: ...
+
+    def register(self, tenant: Tenant) -> Tenant:
+        """Put quota and queues of a tenant, new or known; its count of schedules stays."""
+
+
+class Agenda(Protocol):
+    """Cursors by bucket and shard. Batches are never done until their unprocessed rest is (P9)."""
+
+    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+        """The first cursors of a bucket, strongly consistent; empty means that it is empty."""
+
+    def put(self, shard: int, cursors: Sequence[Cursor]) -> None: ...
+
+    def delete(self, shard: int, cursors: Sequence[Cursor]) -> None: ...
+
+    def quarantine(self, shard: int, cursor: Cursor, *, reason: str) -> None:
+        """Keep a cursor that cannot be planned where it stops nobody; put if absent."""
+
+
+class Outbox(Protocol):
+    def put(self, page: Page) -> None:
+        """Put if absent."""
+
+    def delete(self, page: Page) -> None: ...
+
+    def left(self, shard: int, *, written_before: datetime, limit: int) -> tuple[Page, ...]:
+        """Pages that nobody has relayed yet, strongly consistent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    message: Message
+    delay: timedelta
+
+
+class Lanes(Protocol):
+    def send(self, lane: Lane, sendings: Sequence[Sending]) -> tuple[Sending, ...]:
+        """Send up to a page of messages; gives back those that the queue did not take."""
+
+
+class Ledger(Protocol):
+    """Runs, spans and notes. Reads are strongly consistent."""
+
+    def read(self, key: RunKey) -> Run | None: ...
+
+    def swap(self, run: Run, *, seen: Run | None) -> bool:
+        """Put `run` if its row is still as it was `seen`: absent, or of the same write id.
+
+        False where it is not, unless the row is this very write, repeated (P9).
+        """
+
+    def record(self, run: Run) -> bool:
+        """Put an outcome if the row is still RUNNING under the same id and attempt (E1)."""
+
+    def note(self, note: Note) -> None:
+        """Put if absent."""
+
+    def put_spans(self, spans: Sequence[Span]) -> None:
+        """Put each, cut at UTC midnights, if none of the same end reaches as far back."""
+
+    def between(
+        self, key: ScheduleKey, *, first: str, last: str, limit: int, newest_first: bool = False
+    ) -> tuple[Run | Span | Note, ...]:
+        """Rows whose sort keys lie in [first, last], in their order."""
+
+
+class Shards(Protocol):
+    """How far each shard has come. Reads are strongly consistent; times only rise."""
+
+    def ensure(self, shard: Shard) -> None:
+        """Put if absent (E10)."""
+
+    def get(self, shard: int) -> Shard | None: ...
+
+    def all(self) -> tuple[int, ...]:
+        """The shards that exist."""
+
+    def lease(self, shard: int, *, owner: str, now: datetime, until: datetime) -> bool:
+        """Take or renew the advisory lease; False while another owner holds it."""
+
+    def release(self, shard: int, *, owner: str) -> None: ...
+
+    def announce(self, shard: int, planned_through: datetime) -> None: ...
+
+    def close(
+        self, shard: int, *, completed_through: datetime, drained_through: datetime
+    ) -> None: ...
+
+
+class Planners(Protocol):
+    def start(self, shard: int) -> None:
+        """Ask for a planner's pass over a shard, without waiting for it."""
+
+
+class Targets(Protocol):
+    def deliver(self, delivery: Delivery) -> DeliveryResult:
+        """Try once. Whatever the target does is a result; never later than the deadline."""

@@ -1,0 +1,51 @@
+"""Cursors: each schedule's next fire, kept under its time bucket and shard."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from puntual.domain.instant import minute_of
+from puntual.domain.occurrence import Occurrence, available_at_of
+from puntual.domain.policies import Policies
+from puntual.domain.schedule import ScheduleKey
+from puntual.domain.tenant import ScheduleId, TenantId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """The next fire of one schedule version; its bucket is the minute of `available_at`."""
+
+    tenant: TenantId
+    schedule: ScheduleId
+    version: int
+    scheduled_for: datetime
+    available_at: datetime
+
+    @property
+    def key(self) -> ScheduleKey:
+        return ScheduleKey(tenant=self.tenant, schedule=self.schedule)
+
+    @property
+    def bucket(self) -> datetime:
+        return minute_of(self.available_at)
+
+
+def cursor_at(fire: datetime, *, key: ScheduleKey, version: int, policies: Policies) -> Cursor:
+    """Give the cursor that stands for one fire of a schedule version."""
+    occurrence = Occurrence(
+        tenant=key.tenant, schedule=key.schedule, version=version, scheduled_for=fire
+    )
+    return Cursor(
+        tenant=key.tenant,
+        schedule=key.schedule,
+        version=version,
+        scheduled_for=fire,
+        available_at=available_at_of(occurrence, policies.window),
+    )
+
+
+def shard_of(key: ScheduleKey, shards: int) -> int:
+    """Give the shard of a schedule: stable, and even over tenants and schedules."""
+    text = f"{key.tenant}\x1f{key.schedule}"
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % shards

@@ -1,0 +1,247 @@
+"""What an executor does with one message: pure decisions on facts that were read just before.
+
+The use case gathers the facts in two steps, `before_head` and `judge`, and writes what they say;
+every write is conditional on the row being as it was read, so a decision is never applied to
+something else than it was made on.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from puntual.domain.instant import MILLISECOND
+from puntual.domain.message import Message
+from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
+from puntual.domain.run import LEASE_MARGIN, Attempt, Note, Run, RunState
+from puntual.domain.schedule import Schedule, ScheduleVersion
+from puntual.domain.target import Failed
+
+FOREIGN_WAIT = timedelta(seconds=60)
+"""How long a message waits behind the row of another id before it looks again."""
+
+RECORD_TIME = timedelta(seconds=15)
+"""What a lease holds beyond the target's timeout: time to record the outcome."""
+
+STALLED_AFTER_PARKS = 5
+LOST_RACES_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """Wait, and ask again then."""
+
+    until: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """The row is terminal: complete the schedule if this was its last, and delete the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """The message leaves no row at its key: a second look first (E6), a note if it was voided."""
+
+    note: Note | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Write this terminal row over the one that was read, or where none was; then judge again."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Take the lease with this row over the one that was read, or where none was."""
+
+    run: Run
+
+
+Verdict = Park | Forget | Drop | End | Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The head, read strongly after the row, and the message's own version.
+
+    `until` is read strongly too where the head has moved on, and is None where it has not.
+    """
+
+    head: Schedule
+    version: ScheduleVersion
+    until: datetime | None
+
+    @property
+    def policies(self) -> Policies:
+        return self.version.policies
+
+    def last_fire(self, now: datetime) -> datetime | None:
+        """The version's last fire so far, its end never passed (E5)."""
+        at_most = now if self.until is None else min(now, self.until - MILLISECOND)
+        return self.version.rule.last_fire(at_most)
+
+
+def before_row(message: Message, now: datetime) -> Park | None:
+    """Judge by the message alone: nothing starts early on this clock."""
+    if now < message.available_at:
+        return Park(until=message.available_at, why="too early")
+    return None
+
+
+def before_head(message: Message, row: Run | None, now: datetime) -> Verdict | None:
+    """Judge by the row; None means that the head decides."""
+    if row is None:
+        return None
+    if row.state.is_terminal:
+        return Forget()
+    if row.has_live_lease(now):
+        assert row.lease_until is not None
+        return Park(until=row.lease_until + LEASE_MARGIN + timedelta(seconds=1), why="live lease")
+    if row.occurrence.id != message.occurrence.id:
+        return Park(until=now + FOREIGN_WAIT, why="row of another id")
+    return None
+
+
+def judge(message: Message, row: Run | None, standing: Standing, now: datetime) -> Verdict:
+    """Judge by the head. The row, if any, is the message's own, waiting or with a lease run out."""
+    if _is_voided(message, row, standing):
+        return _voided(message, row, standing, now)
+    if _is_superseded(message, row, standing):
+        return Drop(note=None, why="superseded")
+    if row is None:
+        return _missed(message, standing, now) or _first_claim(message, standing, now)
+    if row.state is RunState.RETRY_WAIT and row.not_before is not None and row.not_before > now:
+        return Park(until=row.not_before, why="backoff")
+    if row.round_attempt >= standing.policies.retry.max_attempts or row.attempt >= ATTEMPTS_MAX:
+        return End(run=_ended(row, RunState.DEAD, "attempts used up", now))
+    return _next_claim(row, standing, now)
+
+
+def _is_voided(message: Message, row: Run | None, standing: Standing) -> bool:
+    version = message.judged_version
+    if row is not None and row.authorised_version is not None:
+        version = max(version, row.authorised_version)
+    return version < standing.head.min_valid_version
+
+
+def _is_superseded(message: Message, row: Run | None, standing: Standing) -> bool:
+    """A row binds an occurrence to its id: supersession no longer applies then (P5, E3)."""
+    occurrence = message.occurrence
+    if row is not None or not occurrence.is_regular or standing.until is None:
+        return False
+    return occurrence.scheduled_for >= standing.until
+
+
+def _voided(message: Message, row: Run | None, standing: Standing, now: datetime) -> Verdict:
+    occurrence = message.occurrence
+    if row is not None:
+        reason = f"voided after attempt {row.attempt}"
+        return End(run=_ended(row, RunState.CANCELED, reason, now))
+    due_before_end = standing.until is None or occurrence.scheduled_for < standing.until
+    if occurrence.is_regular and due_before_end:
+        return End(run=_rowless(message, RunState.CANCELED, "voided"))
+    return Drop(note=Note(occurrence=occurrence, reason="voided", noted_at=now), why="voided")
+
+
+def _missed(message: Message, standing: Standing, now: datetime) -> End | None:
+    """Apply the misfire policy at a first claim: the lag may have lain in the queue (E5)."""
+    occurrence, misfire = message.occurrence, standing.policies.misfire
+    late = now - message.available_at
+    if not occurrence.is_regular or late <= misfire.after:
+        return None
+    if misfire.max_lateness is not None and late > misfire.max_lateness:
+        return End(run=_rowless(message, RunState.MISSED, "max_lateness"))
+    match misfire.policy:
+        case Misfire.SKIP:
+            return End(run=_rowless(message, RunState.MISSED, "skip"))
+        case Misfire.FIRE_ONCE:
+            latest = standing.last_fire(now)
+            if latest is not None and latest > occurrence.scheduled_for:
+                return End(run=_rowless(message, RunState.MISSED, "fire_once"))
+    return None
+
+
+def _rowless(message: Message, state: RunState, reason: str) -> Run:
+    return Run(
+        occurrence=message.occurrence,
+        state=state,
+        available_at=message.available_at,
+        enqueued_at=message.enqueued_at,
+        authorised_version=message.authorised_version,
+        reason=reason,
+    )
+
+
+def _ended(row: Run, state: RunState, reason: str, now: datetime) -> Run:
+    attempts = row.attempts
+    if row.state is RunState.RUNNING:
+        attempts = row.finished_attempt(now=now, result="lease ran out")
+    return replace(
+        row, state=state, reason=reason, attempts=attempts, lease_until=None, not_before=None
+    )
+
+
+def _first_claim(message: Message, standing: Standing, now: datetime) -> Claim:
+    blank = _rowless(message, RunState.RUNNING, "")
+    return _next_claim(blank, standing, now)
+
+
+def _next_claim(row: Run, standing: Standing, now: datetime) -> Claim:
+    attempts = row.attempts
+    if row.state is RunState.RUNNING and row.attempt:
+        attempts = row.finished_attempt(now=now, result="lease ran out")
+    number = row.attempt + 1
+    return Claim(
+        run=replace(
+            row,
+            state=RunState.RUNNING,
+            attempt=number,
+            round_attempt=row.round_attempt + 1,
+            lease_until=now + standing.version.target.timeout + RECORD_TIME,
+            not_before=None,
+            reason="",
+            attempts=(*attempts, Attempt(number=number, started_at=now)),
+        )
+    )
+
+
+def buried(message: Message, row: Run | None, now: datetime) -> Run:
+    """Give the DEAD row of a message that was received too often to go on (E4)."""
+    if row is None:
+        return _rowless(message, RunState.DEAD, "undeliverable")
+    return _ended(row, RunState.DEAD, "undeliverable", now)
+
+
+def succeeded(run: Run, *, detail: str, now: datetime) -> Run:
+    return replace(
+        run,
+        state=RunState.SUCCEEDED,
+        lease_until=None,
+        attempts=run.finished_attempt(now=now, result=detail),
+    )
+
+
+def failed(run: Run, failure: Failed, *, retry: RetryPolicy, chance: float, now: datetime) -> Run:
+    """Give the row after a failed attempt: RETRY_WAIT while the round allows, else DEAD."""
+    attempts = run.finished_attempt(now=now, result=failure.detail)
+    spent = run.round_attempt >= retry.max_attempts or run.attempt >= ATTEMPTS_MAX
+    if not failure.retryable or spent:
+        return replace(
+            run,
+            state=RunState.DEAD,
+            reason=failure.detail,
+            lease_until=None,
+            attempts=attempts,
+        )
+    wait = retry.backoff(failures=run.round_attempt, chance=chance, retry_after=failure.retry_after)
+    return replace(
+        run,
+        state=RunState.RETRY_WAIT,
+        reason=failure.detail,
+        lease_until=None,
+        not_before=now + wait,
+        attempts=attempts,
+    )

@@ -1,0 +1,78 @@
+"""One scheduled time of one schedule version, and the id that it keeps for ever."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NewType
+
+from puntual.domain.instant import text_of
+from puntual.domain.tenant import ScheduleId, TenantId
+
+OccurrenceId = NewType("OccurrenceId", str)
+
+
+class Kind(StrEnum):
+    REGULAR = "regular"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKey:
+    """Where the ledger keeps a run: at most one per schedule and scheduled time (P6).
+
+    The version is not part of it, so an edit that races with a fire meets the older claim.
+    """
+
+    tenant: TenantId
+    schedule: ScheduleId
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """`scheduled_for` is a whole second, UTC; `request_id` is empty for regular occurrences."""
+
+    tenant: TenantId
+    schedule: ScheduleId
+    version: int
+    scheduled_for: datetime
+    kind: Kind = Kind.REGULAR
+    request_id: str = ""
+
+    @property
+    def id(self) -> OccurrenceId:
+        """Derived, so that retries, duplicates and replays of one occurrence share it."""
+        parts = (
+            self.tenant,
+            self.schedule,
+            str(self.version),
+            text_of(self.scheduled_for),
+            self.kind,
+            self.request_id,
+        )
+        digest = hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16)
+        return OccurrenceId(digest.hexdigest())
+
+    @property
+    def key(self) -> RunKey:
+        run = text_of(self.scheduled_for)
+        if self.kind is not Kind.REGULAR:
+            run = f"{run}#{self.kind}#{self.request_id}"
+        return RunKey(tenant=self.tenant, schedule=self.schedule, run=run)
+
+    @property
+    def is_regular(self) -> bool:
+        return self.kind is Kind.REGULAR
+
+
+def available_at_of(occurrence: Occurrence, window: timedelta) -> datetime:
+    """Give the instant from which an occurrence may run: its time plus the window's jitter.
+
+    The jitter is whole seconds below the window and follows from the occurrence's id alone.
+    """
+    seconds = int(window.total_seconds())
+    if seconds <= 0 or not occurrence.is_regular:
+        return occurrence.scheduled_for
+    return occurrence.scheduled_for + timedelta(seconds=int(occurrence.id[:15], 16) % seconds)

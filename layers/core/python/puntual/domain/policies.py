@@ -1,0 +1,54 @@
+"""What a schedule asks for beside its rule: lateness, window, retries."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+ATTEMPTS_MAX = 20
+"""Attempts that one occurrence may ever have, over all its rounds: the fence never resets."""
+
+DOUBLINGS_MAX = 30
+
+MISFIRE_AFTER_DEFAULT = timedelta(seconds=60)
+
+
+class Misfire(StrEnum):
+    SKIP = "skip"
+    FIRE_ONCE = "fire_once"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MisfirePolicy:
+    """What becomes of fires that are found later than `after`; none runs beyond `max_lateness`."""
+
+    policy: Misfire = Misfire.FIRE_ONCE
+    after: timedelta = MISFIRE_AFTER_DEFAULT
+    max_lateness: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Full jitter: before retry n the wait is uniform in 0 … min(cap, base · 2^(n-1))."""
+
+    max_attempts: int = 5
+    base: timedelta = timedelta(seconds=10)
+    cap: timedelta = timedelta(minutes=30)
+
+    def backoff(self, *, failures: int, chance: float, retry_after: timedelta | None) -> timedelta:
+        """Give the wait after the given number of failures in this round.
+
+        `chance` lies in [0, 1). A receiver's Retry-After is honoured, up to the cap.
+        """
+        doublings: int = 2 ** min(failures - 1, DOUBLINGS_MAX)
+        ceiling = min(self.cap, self.base * doublings)
+        wait = ceiling * chance
+        if retry_after is not None:
+            wait = max(wait, min(retry_after, self.cap))
+        return wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    misfire: MisfirePolicy = field(default_factory=MisfirePolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    window: timedelta = timedelta(0)

@@ -1,0 +1,123 @@
+"""The ledger's rows: runs with their attempts, ranges and notes that stand instead of runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from puntual.domain.instant import DAY, MILLISECOND, text_of
+from puntual.domain.occurrence import Occurrence, RunKey
+from puntual.domain.tenant import ScheduleId, TenantId
+
+LEASE_MARGIN = timedelta(seconds=5)
+"""How far two functions' clocks may differ before a lease that one holds looks free to another."""
+
+DETAIL_LENGTH_MAX = 200
+
+
+class RunState(StrEnum):
+    RUNNING = "RUNNING"
+    RETRY_WAIT = "RETRY_WAIT"
+    SUCCEEDED = "SUCCEEDED"
+    DEAD = "DEAD"
+    MISSED = "MISSED"
+    CANCELED = "CANCELED"
+    SKIPPED_OVERLAP = "SKIPPED_OVERLAP"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self not in {RunState.RUNNING, RunState.RETRY_WAIT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at delivering; `finished_at` stays empty where its executor died."""
+
+    number: int
+    started_at: datetime
+    finished_at: datetime | None = None
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A row of the ledger: what became of one scheduled time.
+
+    `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
+    `write_id` names the write that made it so (P9).
+    """
+
+    occurrence: Occurrence
+    state: RunState
+    available_at: datetime
+    enqueued_at: datetime | None = None
+    attempt: int = 0
+    round: int = 0
+    round_attempt: int = 0
+    lease_until: datetime | None = None
+    not_before: datetime | None = None
+    authorised_version: int | None = None
+    reason: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    write_id: str = ""
+
+    def has_live_lease(self, now: datetime) -> bool:
+        return (
+            self.state is RunState.RUNNING
+            and self.lease_until is not None
+            and self.lease_until + LEASE_MARGIN >= now
+        )
+
+    def finished_attempt(self, *, now: datetime, result: str) -> tuple[Attempt, ...]:
+        """Give the attempts with the current one closed."""
+        if not self.attempts:
+            return ()
+        last = replace(self.attempts[-1], finished_at=now, result=result[:DETAIL_LENGTH_MAX])
+        return (*self.attempts[:-1], last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Scheduled times of one version, `first` to `last`, that stand together as one state.
+
+    It speaks for those instants in it that have no row of their own. State is MISSED or CANCELED.
+    """
+
+    tenant: TenantId
+    schedule: ScheduleId
+    version: int
+    state: RunState
+    first: datetime
+    last: datetime
+    reason: str
+
+    @property
+    def key(self) -> RunKey:
+        """Its end; a CANCELED span also has its version, since another may own the same end."""
+        end = text_of(self.last)
+        missed = self.state is RunState.MISSED
+        run = f"{end}#missed" if missed else f"{end}#canceled#v{self.version}"
+        return RunKey(tenant=self.tenant, schedule=self.schedule, run=run)
+
+    def cut_at_midnights(self) -> Iterator["Span"]:
+        """Give the parts, none of which crosses UTC midnight."""
+        first = self.first
+        while first <= self.last:
+            midnight = first.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+            yield replace(self, first=first, last=min(self.last, midnight - MILLISECOND))
+            first = midnight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A message of a voided version that leaves no row at its key, since another may own it."""
+
+    occurrence: Occurrence
+    reason: str
+    noted_at: datetime
+
+    @property
+    def key(self) -> RunKey:
+        """Beside the run's own key, one per version."""
+        key = self.occurrence.key
+        return replace(key, run=f"{key.run}#v{self.occurrence.version}")

@@ -1,0 +1,198 @@
+"""A schedule's head, its versions, and the changes that make a new version of it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from puntual.domain.errors import Conflict
+from puntual.domain.expression import Rule
+from puntual.domain.instant import MILLISECOND
+from puntual.domain.policies import Policies
+from puntual.domain.target import Target
+from puntual.domain.tenant import ScheduleId, TenantId
+
+PAYLOAD_BYTES_MAX = 64 * 1024
+FIRES_SHOWN = 5
+
+
+class ScheduleState(StrEnum):
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"
+    CANCELED = "CANCELED"
+    COMPLETED = "COMPLETED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleKey:
+    tenant: TenantId
+    schedule: ScheduleId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """The head: small, since the planner reads it for every cursor."""
+
+    tenant: TenantId
+    schedule: ScheduleId
+    version: int
+    state: ScheduleState
+    rule: Rule
+    policies: Policies
+    created_at: datetime
+    effective_from: datetime
+    min_valid_version: int
+
+    @property
+    def key(self) -> ScheduleKey:
+        return ScheduleKey(tenant=self.tenant, schedule=self.schedule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleVersion:
+    """What held in `[effective_from, until)`. Immutable but for `until`, set once by the next.
+
+    `tzdata` is the release of the zone rules that its fires were computed with. `request` is
+    the fingerprint of the create request that made it, so that a repeated create finds its own.
+    """
+
+    tenant: TenantId
+    schedule: ScheduleId
+    version: int
+    state: ScheduleState
+    rule: Rule
+    policies: Policies
+    target: Target
+    payload: str = field(repr=False)
+    effective_from: datetime
+    until: datetime | None = None
+    author: str
+    tzdata: str
+    request: str = ""
+
+    @property
+    def key(self) -> ScheduleKey:
+        return ScheduleKey(tenant=self.tenant, schedule=self.schedule)
+
+    @property
+    def first_fire(self) -> datetime | None:
+        """The first fire that this version owns; one exactly at its start is its own."""
+        return self.rule.next_fire(self.effective_from - MILLISECOND)
+
+
+class ScheduleEnded(Conflict):
+    """A canceled schedule cannot be changed any more."""
+
+    def __init__(self, key: ScheduleKey) -> None:
+        super().__init__(f"schedule {key.schedule} is CANCELED and cannot be changed")
+        self.key = key
+
+
+class NotPausable(Conflict):
+    """Only an active schedule can be paused."""
+
+    def __init__(self, key: ScheduleKey, state: ScheduleState) -> None:
+        super().__init__(f"schedule {key.schedule} is {state}; only an ACTIVE one can be paused")
+        self.key, self.state = key, state
+
+
+class NotResumable(Conflict):
+    """Only a paused schedule can be resumed."""
+
+    def __init__(self, key: ScheduleKey, state: ScheduleState) -> None:
+        super().__init__(f"schedule {key.schedule} is {state}; only a PAUSED one can be resumed")
+        self.key, self.state = key, state
+
+
+def effective_from_of(head: Schedule, now: datetime) -> datetime:
+    """Give the start of the next version: now, but always after its predecessor's."""
+    return max(now, head.effective_from + MILLISECOND)
+
+
+def head_of(version: ScheduleVersion, *, created_at: datetime, min_valid_version: int) -> Schedule:
+    """Give the head that a version stands for."""
+    return Schedule(
+        tenant=version.tenant,
+        schedule=version.schedule,
+        version=version.version,
+        state=version.state,
+        rule=version.rule,
+        policies=version.policies,
+        created_at=created_at,
+        effective_from=version.effective_from,
+        min_valid_version=min_valid_version,
+    )
+
+
+def settled(version: ScheduleVersion) -> ScheduleVersion:
+    """Turn an active version that has no fire left into a completed one (E11)."""
+    if version.state is ScheduleState.ACTIVE and version.first_fire is None:
+        return replace(version, state=ScheduleState.COMPLETED)
+    return version
+
+
+def edited(head: Schedule, proposed: ScheduleVersion) -> tuple[Schedule, ScheduleVersion]:
+    """Give head and version after an edit: a paused schedule stays paused.
+
+    `proposed` carries the new definition and `effective_from`; its state and number are set here.
+    Raises `ScheduleEnded` for a canceled schedule.
+    """
+    if head.state is ScheduleState.CANCELED:
+        raise ScheduleEnded(head.key)
+    paused = head.state is ScheduleState.PAUSED
+    version = settled(
+        replace(
+            proposed,
+            version=head.version + 1,
+            state=ScheduleState.PAUSED if paused else ScheduleState.ACTIVE,
+            until=None,
+        )
+    )
+    return _next_head(head, version, head.min_valid_version), version
+
+
+def paused(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
+) -> tuple[Schedule, ScheduleVersion]:
+    """Give head and version after a pause, which voids every older version (P3)."""
+    if head.state is not ScheduleState.ACTIVE:
+        raise NotPausable(head.key, head.state)
+    version = _successor(head, current, ScheduleState.PAUSED, now=now, author=author)
+    return _next_head(head, version, version.version), version
+
+
+def resumed(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
+) -> tuple[Schedule, ScheduleVersion]:
+    """Give head and version after a resume; fires of the pause are not made up for."""
+    if head.state is not ScheduleState.PAUSED:
+        raise NotResumable(head.key, head.state)
+    version = settled(_successor(head, current, ScheduleState.ACTIVE, now=now, author=author))
+    return _next_head(head, version, head.min_valid_version), version
+
+
+def canceled(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
+) -> tuple[Schedule, ScheduleVersion]:
+    """Give head and version after a cancel, which voids every older version (P3)."""
+    if head.state is ScheduleState.CANCELED:
+        raise ScheduleEnded(head.key)
+    version = _successor(head, current, ScheduleState.CANCELED, now=now, author=author)
+    return _next_head(head, version, version.version), version
+
+
+def _successor(
+    head: Schedule, current: ScheduleVersion, state: ScheduleState, *, now: datetime, author: str
+) -> ScheduleVersion:
+    return replace(
+        current,
+        version=head.version + 1,
+        state=state,
+        effective_from=effective_from_of(head, now),
+        until=None,
+        author=author,
+        request="",
+    )
+
+
+def _next_head(head: Schedule, version: ScheduleVersion, min_valid_version: int) -> Schedule:
+    return head_of(version, created_at=head.created_at, min_valid_version=min_valid_version)
