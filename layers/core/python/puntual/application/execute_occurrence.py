@@ -8,13 +8,21 @@ from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.judgement import RECORD_TIME, Claim, Standing, failed, succeeded
 from puntual.domain.message import Message
 from puntual.domain.run import Run, RunState
-from puntual.domain.target import Delivered, Delivery, Failed
+from puntual.domain.target import (
+    Delivered,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    QueueTarget,
+    WebhookTarget,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteOccurrence:
     settle_message: SettleMessage
-    targets: Targets
+    webhooks: Targets
+    queues: Targets
     chance: Chance
 
     def __call__(self, message: Message, *, visible_at: datetime) -> Settled:
@@ -35,19 +43,24 @@ class ExecuteOccurrence:
         if self.settle_message.clock.now() >= deadline:
             # Frozen since the claim: the lease may soon be another's, so the target is not called.
             return None
-        result = self.targets.deliver(
-            Delivery(
-                occurrence=run.occurrence,
-                attempt=run.attempt,
-                target=standing.version.target,
-                payload=standing.version.payload,
-                deadline=deadline,
-            )
+        delivery = Delivery(
+            occurrence=run.occurrence,
+            attempt=run.attempt,
+            target=standing.version.target,
+            payload=standing.version.payload,
+            deadline=deadline,
         )
-        return self._record(message, run, result, standing)
+        return self._record(message, run, self._deliver(delivery), standing)
+
+    def _deliver(self, delivery: Delivery) -> DeliveryResult:
+        match delivery.target:
+            case WebhookTarget():
+                return self.webhooks.deliver(delivery)
+            case QueueTarget():
+                return self.queues.deliver(delivery)
 
     def _record(
-        self, message: Message, run: Run, result: Delivered | Failed, standing: Standing
+        self, message: Message, run: Run, result: DeliveryResult, standing: Standing
     ) -> Settled | None:
         desk, now = self.settle_message, self.settle_message.clock.now()
         match result:

@@ -129,9 +129,7 @@ class Rule:
             span *= LOOK_BACK_FACTOR
         return None
 
-    def fires_between(
-        self, start: datetime, end: datetime, *, limit: int
-    ) -> tuple[datetime, ...]:
+    def fires_between(self, start: datetime, end: datetime, *, limit: int) -> tuple[datetime, ...]:
         """The fires with start < fire <= end, the earliest `limit` of them."""
         fires: list[datetime] = []
         fire = self.next_fire(start) if limit > 0 else None
