@@ -1,0 +1,79 @@
+"""Every call of a port: give way, perhaps fail, take effect, give way, perhaps lose the answer."""
+
+from collections.abc import Callable, Sequence
+
+from puntual.application.ports import Sending
+from puntual.domain.errors import Unavailable
+from tests.fakes.hostile import Hostility
+from tests.simulation.faults import Faults
+from tests.simulation.scheduler import Scheduler
+from tests.simulation.trace import Trace
+
+
+class Io(Hostility):
+    """The hostile ports' source of trouble, driven by the scheduler and the windows of faults."""
+
+    def __init__(self, scheduler: Scheduler, faults: Faults, trace: Trace) -> None:
+        super().__init__(source=scheduler.random, at_io=self._give_way)
+        self.scheduler, self.faults, self.trace = scheduler, faults, trace
+
+    def _give_way(self, _: str) -> None:
+        scheduler = self.scheduler
+        scheduler.wait(self.faults.pause(scheduler.running))
+        self.rates = self.faults.rates
+
+    def call[T](self, name: str, effect: Callable[[], T]) -> T:
+        self._before(name)
+        answer = effect()
+        self._traced(name, effect, answer)
+        return self._after(name, answer)
+
+    def write[T](self, name: str, effect: Callable[[], T]) -> T:
+        self._before(name)
+        answer = effect()
+        self._traced(name, effect, answer)
+        if self._happens(self.rates.repeated):
+            self.at_io(name)
+            answer = effect()
+            self._traced(f"{name} repeated", effect, answer)
+        return self._after(name, answer)
+
+    def batch[T](
+        self, name: str, items: Sequence[T], effect: Callable[[Sequence[T]], None]
+    ) -> None:
+        self._before(name)
+        if self._happens(self.rates.partial):
+            some, rest = self._some(items)
+            effect(some)
+            self._traced(f"{name} partly", tuple(some), None)
+            self._unprocessed(name, rest, effect)
+        else:
+            effect(items)
+            self._traced(name, tuple(items), None)
+        self._after(name, None)
+
+    def _unprocessed[T](
+        self, name: str, rest: Sequence[T], effect: Callable[[Sequence[T]], None]
+    ) -> None:
+        """The rest of a batch: most often the adapter's next try takes it, else it gives up."""
+        self.at_io(name)
+        if self.source.random() < 0.3:
+            raise Unavailable(f"{name}: {len(rest)} were left unprocessed")
+        effect(rest)
+        self._traced(f"{name} rest", tuple(rest), None)
+
+    def given_back(
+        self,
+        name: str,
+        items: Sequence[Sending],
+        effect: Callable[[Sequence[Sending]], tuple[Sending, ...]],
+    ) -> tuple[Sending, ...]:
+        refused = super().given_back(name, items, effect)
+        self._traced(name, tuple(items), refused)
+        return refused
+
+    def _traced(
+        self, name: str, arguments: Callable[..., object] | tuple[object, ...], answer: object
+    ) -> None:
+        scheduler = self.scheduler
+        self.trace.add(scheduler.now, scheduler.running.name, name, arguments, answer)
