@@ -1,24 +1,104 @@
-"""Expressions and the rules that they make (the engine lands next)."""
+"""When a schedule fires: the rule as a value, its fires, and what is refused at create.
+
+The contract in a sentence: cron runs on the wall clock of an IANA zone, rate() counts elapsed time
+from its anchor, at() is one wall time, and fires are strictly increasing instants in UTC.
+"""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
+
+from puntual.domain.civil_time import (
+    Stretch,
+    UnknownTimeZone,
+    check_time_zone,
+    end_of_gap,
+    instants_of,
+    stretches_between,
+)
+from puntual.domain.cron_grammar import (
+    At,
+    CronFields,
+    InvalidExpression,
+    Rate,
+    check_text,
+    expand_hashes,
+    parse,
+)
+from puntual.domain.cron_search import CronClock
+from puntual.domain.errors import Rejected
+
+__all__ = [
+    "AtInThePast",
+    "Fold",
+    "Gap",
+    "InvalidExpression",
+    "NeverFires",
+    "Rule",
+    "UnknownTimeZone",
+    "rule_of",
+    "warnings_of",
+]
+
+PROGRAMS_KEPT_MAX = 4096
+FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
+LAST_INSTANT = datetime(2400, 1, 1, tzinfo=UTC)
+"""No fire is looked for outside; inside, no zone and no step leaves the calendar."""
+
+LOOK_BACK_FIRST = timedelta(minutes=1)
+LOOK_BACK_FACTOR = 8
+LOOK_BACK_STEPS_MAX = 10
+"""The last step goes back 255 years: further than any two fires lie apart."""
+
+HALVINGS_MAX = 64
+"""Halves 255 years of microseconds down to one."""
+
+WARNED_SPAN_SECONDS = 366 * 86_400
+LEAP_DAY = 29
+LONGEST_MONTH = 31
+SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+_INSTANT_STEP = timedelta(microseconds=1)
 
 
 class Gap(StrEnum):
+    """What becomes of a wall time that the clocks jump over."""
+
     SKIP = "skip"
     FIRE_AFTER = "fire_after"
 
 
 class Fold(StrEnum):
+    """Which pass of a repeated wall time fires.
+
+    AUTO: both for an expression that fires in every hour of the day, since it states a pace; the
+    first for any other, since it states times.
+    """
+
     AUTO = "auto"
     FIRST = "first"
     SECOND = "second"
     BOTH = "both"
 
 
+class NeverFires(Rejected):
+    """The text is a rule, but no fire is left for it."""
+
+
+class AtInThePast(NeverFires):
+    """A one-time rule came too late."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
+    """A rule that was once checked by `rule_of`; built again from stored data without a check.
+
+    `start_at` and `end_at` are inclusive. rate() fires at anchor + k x interval, k >= 1.
+    """
+
     expression: str
     time_zone: str
     gap: Gap = Gap.SKIP
@@ -28,10 +108,227 @@ class Rule:
     end_at: datetime | None = None
 
     def next_fire(self, after: datetime) -> datetime | None:
-        raise NotImplementedError
+        """Find the first fire strictly after `after`."""
+        if self.start_at is not None and after < self.start_at:
+            after = self.start_at - _INSTANT_STEP
+        fire = self._unbounded_next(max(after, FIRST_INSTANT))
+        if fire is None or fire > LAST_INSTANT or (self.end_at is not None and fire > self.end_at):
+            return None
+        return fire
 
     def last_fire(self, before: datetime) -> datetime | None:
-        raise NotImplementedError
+        """Find the last fire at or before `before`, looking back in growing steps."""
+        if self.end_at is not None:
+            before = min(before, self.end_at)
+        before = min(before, LAST_INSTANT)
+        span = LOOK_BACK_FIRST
+        for _ in range(LOOK_BACK_STEPS_MAX):
+            start = max(before - span, FIRST_INSTANT)
+            fire = self.next_fire(start)
+            if fire is not None and fire <= before:
+                return self._last_of(fire, before)
+            if start == FIRST_INSTANT or (self.start_at is not None and start < self.start_at):
+                return None
+            span *= LOOK_BACK_FACTOR
+        return None
 
     def fires_between(self, start: datetime, end: datetime, *, limit: int) -> tuple[datetime, ...]:
-        raise NotImplementedError
+        """List the fires with start < fire <= end, the earliest `limit` of them."""
+        fires: list[datetime] = []
+        fire = self.next_fire(start) if limit > 0 else None
+        while fire is not None and fire <= end:
+            fires.append(fire)
+            fire = self.next_fire(fire) if len(fires) < limit else None
+        return tuple(fires)
+
+    def _last_of(self, fire: datetime, before: datetime) -> datetime:
+        """Find the last fire of fire <= it <= before, by halving the rest in which one may lie."""
+        quiet_after = before
+        for _ in range(HALVINGS_MAX):
+            following = self.next_fire(fire)
+            if following is None or following > quiet_after:
+                break
+            fire = following
+            middle = fire + (quiet_after - fire) / 2
+            beyond = self.next_fire(middle)
+            if beyond is None or beyond > quiet_after:
+                quiet_after = middle
+            else:
+                fire = beyond
+        return fire
+
+    def _unbounded_next(self, after: datetime) -> datetime | None:
+        program = _program(self.expression, self.time_zone, self.gap, self.fold)
+        if isinstance(program, CronClock):
+            # Whole seconds suffice: a cron never fires within one.
+            instant = program.next_after((after - _EPOCH) // _SECOND)
+            return None if instant is None else _EPOCH + timedelta(seconds=instant)
+        if isinstance(program, Rate):
+            elapsed = max((after - self.anchor) // program.interval, 0)
+            try:
+                return self.anchor + (elapsed + 1) * program.interval
+            except OverflowError:
+                return None
+        return program if program is not None and program > after else None
+
+
+def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by keyword
+    expression: object,
+    *,
+    time_zone: object,
+    gap: Gap = Gap.SKIP,
+    fold: Fold = Fold.AUTO,
+    anchor: datetime,
+    now: datetime,
+    start_at: datetime | None = None,
+    end_at: datetime | None = None,
+    hash_key: str = "",
+) -> Rule:
+    """Check a rule at create; raise Rejected for the first thing wrong with it.
+
+    `hash_key` decides what H stands for, so it is the same for the same schedule for ever. The
+    rule that comes back has numbers in the place of H.
+    """
+    text = check_text(expression)
+    zone = check_time_zone(time_zone)
+    _check_instant("anchor", anchor)
+    _check_instant("start_at", start_at)
+    _check_instant("end_at", end_at)
+    if start_at is not None and end_at is not None and end_at <= start_at:
+        raise Rejected("end_at", end_at.isoformat(), f"later than start_at {start_at.isoformat()}")
+    parse(expanded := expand_hashes(text, hash_key))
+    rule = Rule(
+        expression=expanded,
+        time_zone=zone,
+        gap=gap,
+        fold=fold,
+        anchor=anchor.astimezone(UTC),
+        start_at=None if start_at is None else start_at.astimezone(UTC),
+        end_at=None if end_at is None else end_at.astimezone(UTC),
+    )
+    if rule.next_fire(now) is None:
+        raise _no_fire(rule, now)
+    return rule
+
+
+def _check_instant(field: str, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise Rejected(field, value, "an instant with its offset from UTC")
+
+
+def _no_fire(rule: Rule, now: datetime) -> NeverFires:
+    """Says why nothing is left: the end, the past, a gap, or the calendar."""
+    open_ended = Rule(
+        expression=rule.expression,
+        time_zone=rule.time_zone,
+        gap=rule.gap,
+        fold=rule.fold,
+        anchor=rule.anchor,
+    )
+    fire = open_ended.next_fire(now)
+    if fire is not None:
+        following = open_ended.next_fire(max(now, rule.start_at or now) - _INSTANT_STEP)
+        if rule.end_at is None or following is None:
+            return NeverFires("start_at", str(rule.start_at), f"not after the last fire of {fire}")
+        return NeverFires("end_at", str(rule.end_at), f"not before the first fire, {following}")
+    if not isinstance(parse(rule.expression), At):
+        return NeverFires("expression", rule.expression, f"a rule with a fire after {now}")
+    if open_ended.next_fire(FIRST_INSTANT) is None:
+        return NeverFires(
+            "expression",
+            rule.expression,
+            f"a time that the clocks of {rule.time_zone} show: they jump over this one, which "
+            "only the gap policy fire_after accepts",
+        )
+    return AtInThePast("expression", rule.expression, f"a time after {now}")
+
+
+@lru_cache(maxsize=PROGRAMS_KEPT_MAX)
+def _program(
+    expression: str, time_zone: str, gap: Gap, fold: Fold
+) -> CronClock | Rate | datetime | None:
+    """Build what evaluates a rule; for at() the one instant, None if the clocks jump over it."""
+    parsed = parse(expression)
+    if isinstance(parsed, Rate):
+        return parsed
+    if isinstance(parsed, At):
+        return _instant_of(parsed, time_zone, gap, fold)
+    passes = fold
+    if fold is Fold.AUTO:
+        passes = Fold.BOTH if parsed.is_interval else Fold.FIRST
+    return CronClock(
+        parsed,
+        time_zone,
+        # A pace is not owed the runs of an hour that did not exist.
+        fire_after_gap=gap is Gap.FIRE_AFTER and not parsed.is_interval,
+        first_pass=passes is not Fold.SECOND,
+        second_pass=passes is not Fold.FIRST,
+    )
+
+
+def _instant_of(at: At, time_zone: str, gap: Gap, fold: Fold) -> datetime | None:
+    if not FIRST_INSTANT.year < at.wall.year < LAST_INSTANT.year:
+        return None
+    wall = (at.wall.replace(tzinfo=UTC) - _EPOCH) // _SECOND
+    instants = instants_of(time_zone, wall)
+    if instants:
+        instant: int | None = instants[-1 if fold is Fold.SECOND else 0]
+    else:
+        instant = end_of_gap(time_zone, wall) if gap is Gap.FIRE_AFTER else None
+    return None if instant is None else _EPOCH + timedelta(seconds=instant)
+
+
+def warnings_of(rule: Rule, *, now: datetime) -> tuple[str, ...]:
+    """Sentences for whoever made the rule, about fires that they may not expect or may miss."""
+    fields = parse(rule.expression)
+    if not isinstance(fields, CronFields):
+        return ()
+    warnings = _calendar_warnings(fields)
+    if fields.is_interval and rule.fold is Fold.FIRST:
+        warnings.append(
+            "It fires in every hour, but fold is first: it pauses through the second pass of a "
+            "repeated hour; auto keeps its pace."
+        )
+    return (*warnings, *_gap_warnings(rule, fields, now))
+
+
+def _calendar_warnings(fields: CronFields) -> list[str]:
+    warnings = []
+    if not fields.any_day and not fields.any_weekday:
+        warnings.append(
+            "Both day fields are set: it fires on the days of the month and also on the days of "
+            "the week."
+        )
+        return warnings
+    days = fields.days if fields.nearest_weekday is None else {fields.nearest_weekday}
+    if fields.any_day or fields.last_day:
+        return warnings
+    if fields.months == {2} and min(days) == LEAP_DAY:
+        warnings.append("29 February exists only in leap years: it does not fire in other years.")
+    elif LONGEST_MONTH in days and LONGEST_MONTH - 1 not in days and fields.months & SHORT_MONTHS:
+        warnings.append("Not every month has a day 31: there is no fire on it in the other months.")
+    return warnings
+
+
+def _gap_warnings(rule: Rule, fields: CronFields, now: datetime) -> list[str]:
+    program = _program(rule.expression, rule.time_zone, rule.gap, rule.fold)
+    if fields.is_interval or not isinstance(program, CronClock):
+        return []
+    start = (now - _EPOCH) // _SECOND
+    warnings = []
+    for stretch in stretches_between(rule.time_zone, start, start + WARNED_SPAN_SECONDS):
+        if stretch.start <= start or stretch.offset <= stretch.offset_before:
+            continue
+        missing = program.pattern.first_from(stretch.start + stretch.offset_before)
+        if missing is not None and missing < stretch.start + stretch.offset:
+            warnings.append(_gap_warning(rule, stretch, missing))
+    return warnings
+
+
+def _gap_warning(rule: Rule, stretch: Stretch, missing: int) -> str:
+    wall = _EPOCH + timedelta(seconds=missing)
+    end = _EPOCH + timedelta(seconds=stretch.start + stretch.offset)
+    outcome = f"it fires at {end:%H:%M}" if rule.gap is Gap.FIRE_AFTER else "that fire is skipped"
+    return f"{wall:%H:%M} on {wall:%Y-%m-%d} does not exist in {rule.time_zone}: {outcome}."

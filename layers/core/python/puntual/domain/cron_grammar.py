@@ -1,0 +1,423 @@
+"""Reads the two dialects of a rule: what the text says, in sets of numbers, before any clock.
+
+Every field is expanded here, so that the cron library only ever sees plain lists of numbers: its
+own readings of equal ranges, hashes, random tokens and steps never come into play.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+from puntual.domain.errors import Rejected
+
+EXPRESSION_LENGTH_MAX = 256
+RATE_DIGITS_MAX = 9
+PARSED_KEPT_MAX = 4096
+HOURS_OF_A_DAY = 24
+DAYS_OF_A_WEEK = 7
+MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+FORMS = (
+    "five unix cron fields (minute, hour, day of month, month, day of week), one of "
+    "@hourly @daily @midnight @weekly @monthly @yearly @annually, "
+    "cron(six fields), rate(value unit) or at(yyyy-mm-ddThh:mm:ss)"
+)
+
+
+class InvalidExpression(Rejected):
+    """The text is not a rule; the message says where and what is allowed there."""
+
+    def __init__(self, value: object, allowed: str) -> None:
+        super().__init__("expression", value, allowed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronFields:
+    """A cron expression as sets of numbers; weekdays count from Sunday = 0."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    months: frozenset[int]
+    years: frozenset[int] | None  # None is every year
+    days: frozenset[int]
+    any_day: bool  # written as * or ?, not merely covering every day
+    last_day: bool
+    nearest_weekday: int | None  # the n of nW
+    weekdays: frozenset[int]
+    any_weekday: bool
+    ordinal_weekdays: tuple[str, ...]  # "2#1" is the first Tuesday, "L5" the last Friday
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether it states a pace (every hour of the day) rather than fixed times."""
+        return len(self.hours) == HOURS_OF_A_DAY
+
+    @property
+    def names_every_day(self) -> bool:
+        every_month = len(self.months) == len(MONTH_LENGTHS)
+        return self.any_day and self.any_weekday and every_month and self.years is None
+
+    @property
+    def calendar_for_croniter(self) -> str | None:
+        """The days at midnight, as the cron library spells them; None if no month has the day.
+
+        The years and a February too short for 29W are not in it.
+        """
+        days, months = _list(self.days) + ["L"] * self.last_day, self.months
+        if self.nearest_weekday is not None:
+            days = [f"{self.nearest_weekday}W"]
+            # 31W of a short month does not fire; the library would move it to the last day.
+            months = frozenset(m for m in months if MONTH_LENGTHS[m - 1] >= self.nearest_weekday)
+        if not months:
+            return None
+        weekdays = list(self.ordinal_weekdays) or _list(self.weekdays)
+        day = "*" if self.any_day else ",".join(days)
+        weekday = "*" if self.any_weekday else ",".join(weekdays)
+        return f"0 0 {day} {','.join(_list(months))} {weekday}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    interval: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    wall: datetime  # naive: a time on the wall of the rule's zone
+
+
+type Parsed = CronFields | Rate | At
+
+
+class _Field(NamedTuple):
+    name: str
+    low: int
+    high: int
+    allowed: str
+    names: Mapping[str, int] = {}
+    star_high: int | None = None  # where * ends, if not at `high` (7 is a second Sunday)
+    wraps: bool = True
+    start_step: bool = True  # n/step
+    steps: bool = True
+
+    def refuse(self, value: str, because: str = "") -> InvalidExpression:
+        hint = f" ({because})" if because else ""
+        return InvalidExpression(value, f"in the {self.name} field {self.allowed}{hint}")
+
+
+# fmt: off
+_MONTHS = (
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+)
+# fmt: on
+_DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+
+_MINUTE = _Field("minute", 0, 59, "0-59 with , - * /")
+_HOUR = _Field("hour", 0, 23, "0-23 with , - * /")
+_DAY = _Field("day-of-month", 1, 31, "1-31 with , - * /, L, or nW alone")
+_EVENTBRIDGE_DAY = _DAY._replace(allowed="1-31 with , - * /, L, nW alone, or ?")
+_MONTH = _Field(
+    "month",
+    1,
+    12,
+    "1-12 or JAN-DEC with , - * /",
+    {name: number for number, name in enumerate(_MONTHS, 1)},
+)
+_WEEKDAY = _Field(
+    "day-of-week",
+    0,
+    7,
+    "0-7 (0 and 7 are Sunday) or SUN-SAT with , - and steps over * or a range, n#1 to n#5, "
+    "L0 to L7",
+    {name: number for number, name in enumerate(_DAY_NAMES)},
+    star_high=6,
+    start_step=False,
+)
+_EVENTBRIDGE_WEEKDAY = _Field(
+    "day-of-week",
+    1,
+    7,
+    "1-7 (1 is Sunday) or SUN-SAT with , - *, ?, or one of L, nL, n#1 to n#5 alone",
+    {name: number for number, name in enumerate(_DAY_NAMES, 1)},
+    steps=False,
+)
+_YEAR = _Field("year", 1970, 2199, "1970-2199 with , - * /", wraps=False)
+
+_UNIX_FIELDS = (_MINUTE, _HOUR, _DAY, _MONTH, _WEEKDAY)
+_EVENTBRIDGE_FIELD_COUNT = 6
+
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+_WRAPPED = re.compile(r"(cron|rate|at)\((.*)\)")
+_ITEM = re.compile(r"(?:(\*)|([A-Z0-9]+)(?:-([A-Z0-9]+))?)(?:/([0-9]+))?")
+_NEAREST = re.compile(r"([0-9]+)W")
+_ORDINAL = re.compile(r"([A-Z0-9]+)#([0-9]+)")
+_HASH = re.compile(r"H(?:\(([0-9]+)-([0-9]+)\))?(?:/([0-9]+))?")
+_RATE = re.compile(r"\s*([0-9]+)\s+(minute|hour|day)s?\s*")
+_AT = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})\s*")
+_TEXT = re.compile(r"[\t\x20-\x7e]*")
+
+_HASHED_DAY_MAX = 28
+"""H never picks a day of the month that some months lack."""
+
+
+@lru_cache(maxsize=PARSED_KEPT_MAX)
+def parse(expression: str) -> Parsed:
+    text = expression.strip(" \t")
+    wrapped = _WRAPPED.fullmatch(text)
+    if wrapped is None:
+        return _unix(_NICKNAMES.get(text.lower(), text))
+    form, inner = wrapped.groups()
+    if form == "rate":
+        return _rate(inner)
+    if form == "at":
+        return _at(inner)
+    return _eventbridge(inner)
+
+
+def check_text(expression: object) -> str:
+    if not isinstance(expression, str):
+        raise InvalidExpression(expression, FORMS)
+    if len(expression) > EXPRESSION_LENGTH_MAX:
+        raise InvalidExpression(expression, f"at most {EXPRESSION_LENGTH_MAX} characters")
+    if not _TEXT.fullmatch(expression):
+        raise InvalidExpression(expression, "printable ASCII characters, blanks and tabs")
+    return expression
+
+
+def expand_hashes(expression: str, hash_key: str) -> str:
+    """Put a number that `hash_key` decides for each H of a unix expression; else unchanged."""
+    fields = expression.split()
+    if _WRAPPED.fullmatch(expression.strip()) or len(fields) != len(_UNIX_FIELDS):
+        return expression
+    expanded = [
+        ",".join(_hashed(item, field, hash_key) for item in text.upper().split(","))
+        for text, field in zip(fields, _UNIX_FIELDS, strict=True)
+    ]
+    unhashed = [text.upper() for text in fields]
+    return expression if expanded == unhashed else " ".join(expanded)
+
+
+def _hashed(item: str, field: _Field, hash_key: str) -> str:
+    matched = _HASH.fullmatch(item)
+    if matched is None:
+        return item
+    if not hash_key:
+        raise field.refuse(item, "H needs the id of a schedule")
+    first, last, step_text = matched.groups()
+    low, high = field.low, field.star_high or field.high
+    if first is not None:
+        low, high = _number(first, field), _number(last, field)
+        if low > high:
+            raise field.refuse(item, "the range of H ascends")
+    elif field is _DAY:
+        high = _HASHED_DAY_MAX
+    digest = sha256(f"{hash_key}\n{field.name}".encode()).digest()
+    chosen = int.from_bytes(digest[:8])
+    size = high - low + 1
+    step = size if step_text is None else int(step_text)
+    if step == 0:
+        raise field.refuse(item, "a step is at least 1")
+    start = low + chosen % min(step, size)
+    return str(start) if start + step > high else f"{start}-{high}/{step}"
+
+
+def _rate(inner: str) -> Rate:
+    matched = _RATE.fullmatch(inner)
+    allowed = "in rate(value unit) a whole number from 1 and minute(s), hour(s) or day(s)"
+    if matched is None:
+        raise InvalidExpression(inner, allowed)
+    value, unit = matched.groups()
+    if len(value) > RATE_DIGITS_MAX or int(value) == 0:
+        raise InvalidExpression(inner, f"{allowed}, of at most {RATE_DIGITS_MAX} digits")
+    return Rate(timedelta(**{f"{unit}s": int(value)}))
+
+
+def _at(inner: str) -> At:
+    matched = _AT.fullmatch(inner)
+    allowed = "in at(…) a date and time that exist, as yyyy-mm-ddThh:mm:ss, without an offset"
+    if matched is None:
+        raise InvalidExpression(inner, allowed)
+    try:
+        return At(datetime.fromisoformat(matched[1]))
+    except ValueError as error:
+        raise InvalidExpression(inner, allowed) from error
+
+
+def _unix(text: str) -> CronFields:
+    fields = text.upper().split()
+    if len(fields) != len(_UNIX_FIELDS):
+        raise InvalidExpression(text, FORMS)
+    minute, hour, day, month, weekday = fields
+    days, last_day, nearest = _days(day, _DAY)
+    weekdays, ordinals = _unix_weekdays(weekday)
+    parsed = CronFields(
+        minutes=_set(minute, _MINUTE),
+        hours=_set(hour, _HOUR),
+        months=_set(month, _MONTH),
+        years=None,
+        days=days,
+        any_day=day == "*",
+        last_day=last_day,
+        nearest_weekday=nearest,
+        weekdays=weekdays,
+        any_weekday=weekday == "*",
+        ordinal_weekdays=ordinals,
+    )
+    if not parsed.any_day and not parsed.any_weekday:
+        _check_both_days(day, weekday, parsed)
+    return parsed
+
+
+def _check_both_days(day: str, weekday: str, parsed: CronFields) -> None:
+    """Refuses the pairs of day fields that crons read in different ways: as OR, or as AND."""
+    for text, field in ((day, _DAY), (weekday, _WEEKDAY)):
+        if any(item.startswith("*") for item in text.split(",")):
+            raise field.refuse(
+                text,
+                "while the other day field is set too, write the days out for either-or, as in "
+                f"{_spelt_out(text, field)}, or write * for no condition on this field",
+            )
+    if parsed.nearest_weekday is not None:
+        raise _DAY.refuse(day, "nW only while the day-of-week field is *")
+    if parsed.ordinal_weekdays:
+        raise _WEEKDAY.refuse(weekday, "# and L only while the day-of-month field is *")
+
+
+def _spelt_out(text: str, field: _Field) -> str:
+    low, high = field.low, field.star_high or field.high
+    return text.replace("*", f"{low}-{high}")
+
+
+def _eventbridge(inner: str) -> CronFields:
+    fields = inner.upper().split()
+    if len(fields) != _EVENTBRIDGE_FIELD_COUNT:
+        raise InvalidExpression(
+            inner, "in cron(…) six fields: minute hour day-of-month month day-of-week year"
+        )
+    minute, hour, day, month, weekday, year = fields
+    minutes, hours, months = _set(minute, _MINUTE), _set(hour, _HOUR), _set(month, _MONTH)
+    years = None if year == "*" else _set(year, _YEAR)
+    if (day == "?") == (weekday == "?"):
+        raise InvalidExpression(
+            f"{day} and {weekday}",
+            "exactly one of the day-of-month field and the day-of-week field is ?",
+        )
+    days, last_day, nearest = _days("*" if day == "?" else day, _EVENTBRIDGE_DAY)
+    weekdays, ordinals = _eventbridge_weekdays("*" if weekday == "?" else weekday)
+    return CronFields(
+        minutes=minutes,
+        hours=hours,
+        months=months,
+        years=years,
+        days=days,
+        any_day=day in ("*", "?"),
+        last_day=last_day,
+        nearest_weekday=nearest,
+        weekdays=weekdays,
+        any_weekday=weekday in ("*", "?"),
+        ordinal_weekdays=ordinals,
+    )
+
+
+def _days(text: str, field: _Field) -> tuple[frozenset[int], bool, int | None]:
+    """Give the days, whether the last day is one of them, and the n of nW."""
+    matched = _NEAREST.fullmatch(text)
+    if matched is not None:
+        return frozenset(), False, _number(matched[1], field)
+    items = text.split(",")
+    numbers = [item for item in items if item != "L"]
+    days: frozenset[int] = frozenset().union(*(_expand(item, field) for item in numbers))
+    return days, len(numbers) < len(items), None
+
+
+def _unix_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
+    items = text.split(",")
+    ordinals = [_unix_ordinal(item) for item in items]
+    if all(ordinals):
+        return frozenset(), tuple(ordinal for ordinal in ordinals if ordinal)
+    if any(ordinals):
+        raise _WEEKDAY.refuse(text, "a list is either plain days or all of # and L")
+    return frozenset(day % DAYS_OF_A_WEEK for day in _set(text, _WEEKDAY)), ()
+
+
+def _unix_ordinal(item: str) -> str | None:
+    if re.fullmatch(r"L[0-7]", item):
+        return f"L{int(item[1:]) % DAYS_OF_A_WEEK}"
+    return _nth_weekday(item, _WEEKDAY, sunday=0)
+
+
+def _eventbridge_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
+    field = _EVENTBRIDGE_WEEKDAY
+    if text == "L":
+        return frozenset({DAYS_OF_A_WEEK - 1}), ()
+    if re.fullmatch(r"[1-7]L", text):
+        return frozenset(), (f"L{int(text[0]) - 1}",)
+    ordinal = _nth_weekday(text, field, sunday=1)
+    if ordinal is not None:
+        return frozenset(), (ordinal,)
+    return frozenset(day - 1 for day in _set(text, field)), ()
+
+
+def _nth_weekday(item: str, field: _Field, *, sunday: int) -> str | None:
+    matched = _ORDINAL.fullmatch(item)
+    if matched is None:
+        return None
+    day, nth = matched.groups()
+    if nth not in ("1", "2", "3", "4", "5"):
+        raise field.refuse(item)
+    return f"{(_number(day, field) - sunday) % DAYS_OF_A_WEEK}#{nth}"
+
+
+def _set(text: str, field: _Field) -> frozenset[int]:
+    return frozenset().union(*(_expand(item, field) for item in text.split(",")))
+
+
+def _expand(item: str, field: _Field) -> frozenset[int]:
+    """One term of a list: a value, a range, either with a step, or *."""
+    matched = _ITEM.fullmatch(item)
+    if matched is None:
+        raise field.refuse(item)
+    star, first_text, last_text, step_text = matched.groups()
+    step = 1 if step_text is None else int(step_text)
+    if step == 0 or (step_text is not None and not field.steps):
+        raise field.refuse(item, "a step is at least 1" if field.steps else "no steps here")
+    star_high = field.star_high or field.high
+    if star is not None:
+        return frozenset(range(field.low, star_high + 1, step))
+    first = _number(first_text, field)
+    if last_text is None:
+        if step_text is None:
+            return frozenset({first})
+        if not field.start_step:
+            raise field.refuse(item, "a step needs a range here, as in 1-5/2")
+        return frozenset(range(first, field.high + 1, step))
+    last = _number(last_text, field)
+    if first <= last:
+        return frozenset(range(first, last + 1, step))
+    if step_text is not None or not field.wraps:
+        raise field.refuse(item, "a range that is stepped ascends; write it as two terms")
+    return frozenset((*range(first, star_high + 1), *range(field.low, last + 1)))
+
+
+def _number(text: str, field: _Field) -> int:
+    number = int(text) if text.isdecimal() else field.names.get(text)
+    if number is None or not field.low <= number <= field.high:
+        raise field.refuse(text)
+    return number
+
+
+def _list(numbers: frozenset[int]) -> list[str]:
+    return [str(number) for number in sorted(numbers)]
