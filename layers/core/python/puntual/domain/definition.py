@@ -79,6 +79,7 @@ def version_of(
     effective_from: datetime,
     author: str,
     previous: ScheduleVersion | None = None,
+    request: str = "",
 ) -> ScheduleVersion:
     """Check a definition and give version 1 of it, or what to pass to `edited`.
 
@@ -98,6 +99,7 @@ def version_of(
         effective_from=effective_from,
         author=author,
         tzdata=limits.tzdata,
+        request=request,
     )
     return settled(version)
 

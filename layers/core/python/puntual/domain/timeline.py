@@ -45,8 +45,16 @@ Entry = Run | Span | Note | Fire
 
 
 def run_of(entry: Entry) -> str:
-    """Give the text that entries sort by."""
-    return entry.run if isinstance(entry, Fire) else entry.key.run
+    """Give the run key: the text that entries sort by."""
+    match entry:
+        case Fire():
+            return entry.run
+        case Run():
+            return entry.occurrence.key.run
+        case Span() | Note():
+            return entry.key.run
+        case _:
+            assert_never(entry)
 
 
 def state_of(entry: Entry, now: datetime) -> OccurrenceState:
@@ -85,12 +93,14 @@ def merged(
     `spans` may reach into the rows' range from behind it. `shown` is the last key that an earlier
     page gave, so that a note beside it stays out too.
     """
-    runs = {row.key.run for row in rows if isinstance(row, Run)}
+    runs = {run_of(row) for row in rows if isinstance(row, Run)}
     bare = [
         fire
         for fire in fires
         if fire.run not in runs and not any(covers(span, fire) for span in spans)
     ]
     taken = runs | {fire.run for fire in bare} | {shown}
-    kept = [row for row in rows if not (isinstance(row, Note) and row.key.run[:TEXT_LENGTH] in taken)]
+    kept = [
+        row for row in rows if not (isinstance(row, Note) and run_of(row)[:TEXT_LENGTH] in taken)
+    ]
     return sorted([*kept, *bare], key=run_of)
