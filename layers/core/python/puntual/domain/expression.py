@@ -55,6 +55,9 @@ HALVINGS_MAX = 64
 """Halves 255 years of microseconds down to one."""
 
 WARNED_SPAN_SECONDS = 366 * 86_400
+LEAP_DAY = 29
+LONGEST_MONTH = 31
+SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -105,7 +108,7 @@ class Rule:
     end_at: datetime | None = None
 
     def next_fire(self, after: datetime) -> datetime | None:
-        """The first fire strictly after `after`."""
+        """Find the first fire strictly after `after`."""
         if self.start_at is not None and after < self.start_at:
             after = self.start_at - _INSTANT_STEP
         fire = self._unbounded_next(max(after, FIRST_INSTANT))
@@ -114,7 +117,7 @@ class Rule:
         return fire
 
     def last_fire(self, before: datetime) -> datetime | None:
-        """The last fire at or before `before`, found by looking back in growing steps."""
+        """Find the last fire at or before `before`, looking back in growing steps."""
         if self.end_at is not None:
             before = min(before, self.end_at)
         before = min(before, LAST_INSTANT)
@@ -130,7 +133,7 @@ class Rule:
         return None
 
     def fires_between(self, start: datetime, end: datetime, *, limit: int) -> tuple[datetime, ...]:
-        """The fires with start < fire <= end, the earliest `limit` of them."""
+        """List the fires with start < fire <= end, the earliest `limit` of them."""
         fires: list[datetime] = []
         fire = self.next_fire(start) if limit > 0 else None
         while fire is not None and fire <= end:
@@ -139,7 +142,7 @@ class Rule:
         return tuple(fires)
 
     def _last_of(self, fire: datetime, before: datetime) -> datetime:
-        """The last fire of fire <= it <= before, by halving the rest in which one may lie."""
+        """Find the last fire of fire <= it <= before, by halving the rest in which one may lie."""
         quiet_after = before
         for _ in range(HALVINGS_MAX):
             following = self.next_fire(fire)
@@ -181,7 +184,7 @@ def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by
     end_at: datetime | None = None,
     hash_key: str = "",
 ) -> Rule:
-    """Checks a rule at create; raises Rejected for the first thing wrong with it.
+    """Check a rule at create; raise Rejected for the first thing wrong with it.
 
     `hash_key` decides what H stands for, so it is the same for the same schedule for ever. The
     rule that comes back has numbers in the place of H.
@@ -246,7 +249,7 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
 def _program(
     expression: str, time_zone: str, gap: Gap, fold: Fold
 ) -> CronClock | Rate | datetime | None:
-    """What evaluates a rule; for at() the one instant, None if the clocks jump over it."""
+    """Build what evaluates a rule; for at() the one instant, None if the clocks jump over it."""
     parsed = parse(expression)
     if isinstance(parsed, Rate):
         return parsed
@@ -307,11 +310,6 @@ def _calendar_warnings(fields: CronFields) -> list[str]:
     elif LONGEST_MONTH in days and LONGEST_MONTH - 1 not in days and fields.months & SHORT_MONTHS:
         warnings.append("Not every month has a day 31: there is no fire on it in the other months.")
     return warnings
-
-
-LEAP_DAY = 29
-LONGEST_MONTH = 31
-SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
 
 
 def _gap_warnings(rule: Rule, fields: CronFields, now: datetime) -> list[str]:
