@@ -93,6 +93,7 @@ def fires_of(version: ScheduleVersion) -> Iterator[datetime]:
             return
         if rule.end_at is not None and fire > rule.end_at:
             return
+        assert rule.start_at is None or fire >= rule.start_at
         yield fire
 
 

@@ -6,8 +6,12 @@ from puntual.application.ports import Sending
 from puntual.domain.errors import Unavailable
 from tests.fakes.hostile import Hostility
 from tests.simulation.faults import Faults
-from tests.simulation.scheduler import Scheduler
+from tests.simulation.scheduler import SECOND, FunctionKind, Scheduler
 from tests.simulation.trace import Trace
+
+BEFORE_COMMIT = "shards.ensure"
+HESITATIONS = (0, 0, 0, 2 * SECOND, 6 * SECOND)
+"""What a slow writer adds, twice, between reading the head and writing its successor."""
 
 
 class Io(Hostility):
@@ -17,9 +21,13 @@ class Io(Hostility):
         super().__init__(source=scheduler.random, at_io=self._give_way)
         self.scheduler, self.faults, self.trace = scheduler, faults, trace
 
-    def _give_way(self, _: str) -> None:
+    def _give_way(self, name: str) -> None:
         scheduler = self.scheduler
-        scheduler.wait(self.faults.pause(scheduler.running))
+        function = scheduler.running
+        pause = self.faults.pause(function)
+        if name == BEFORE_COMMIT and function.kind is FunctionKind.API:
+            pause += self.source.choice(HESITATIONS)
+        scheduler.wait(pause)
         self.rates = self.faults.rates
 
     def call[T](self, name: str, effect: Callable[[], T]) -> T:

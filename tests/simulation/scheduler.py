@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from random import Random
 
-from greenlet import getcurrent, greenlet
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 START = datetime(2026, 11, 30, 23, 20, tzinfo=UTC)
 """Virtual time zero: UTC midnight comes 40 minutes later, where spans are cut."""
@@ -47,7 +47,7 @@ class Function:
 
     __slots__ = ("body", "deadline", "greenlet", "kind", "name", "on_end", "seen", "skew")
 
-    def __init__(self, kind: FunctionKind, name: str, body: Callable[[], None]) -> None:
+    def __init__(self, kind: FunctionKind, name: str, body: Callable[[], object]) -> None:
         self.kind, self.name, self.body = kind, name, body
         self.skew = 0
         self.deadline = 0
@@ -111,7 +111,7 @@ class Scheduler:
     def spawn(
         self,
         kind: FunctionKind,
-        body: Callable[[], None],
+        body: Callable[[], object],
         *,
         on_end: Callable[[bool], None] | None = None,
     ) -> Function:

@@ -6,15 +6,18 @@ from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
+from puntual.application.control_plane import control_plane_of
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.settle_message import Settled, SettleMessage
 from puntual.application.tick import Tick
-from puntual.domain.errors import Conflict, Unavailable
+from puntual.domain.errors import PuntualError, Unavailable
+from puntual.domain.definition import Limits
 from puntual.domain.message import Message
 from puntual.domain.page import Page
+from puntual.domain.run import RETENTION_MIN
 from puntual.domain.shard import HORIZON
 from puntual.domain.tenant import Tenant
 from tests.fakes.counting_ids import CountingIds
@@ -51,13 +54,14 @@ from tests.simulation.stream import Stream
 from tests.simulation.trace import Trace
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
 from tests.simulation.workload import LENGTHS, TENANT, Workload
-from tests.simulation.writer import Writer
 
 SHARDS = 3
+LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=1))
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
 """Once the faults are over for so long, ticks come every five minutes: little is left to do."""
 
+TICKS_APART = (MINUTE, MINUTE, MINUTE, MINUTE, MINUTE, 12 * SECOND, 2 * MINUTE)
 PLANNER_STOPS_BEFORE_END = timedelta(seconds=570)
 
 
@@ -77,7 +81,6 @@ class Parts:
     settle_message: type[SettleMessage] = SettleMessage
     execute: type[ExecuteOccurrence] = ExecuteOccurrence
     bury: type[BuryMessage] = BuryMessage
-    writer: type[Writer] = Writer
 
 
 class SimulatedClock:
@@ -114,7 +117,7 @@ class World:
     def __init__(self, seed: int, parts: Parts | None = None, *, thaw: bool = False) -> None:
         self.seed, self.parts = seed, parts or Parts()
         self.scheduler = Scheduler(seed)
-        self.scheduler.expected = (Unavailable, Conflict)
+        self.scheduler.expected = (PuntualError,)
         self.lasts = self.scheduler.random.choice(LENGTHS)
         self.record, self.trace = Record(), Trace()
         self.faults = Faults(self.scheduler, lasts=self.lasts, thaw=thaw)
@@ -129,7 +132,7 @@ class World:
         """Run the workload under faults, let it drain, and check what is left."""
         workload = Workload(
             scheduler=self.scheduler,
-            writer=self.writer,
+            api=self.api,
             heads=self.fake_schedules.head_rows.get,
             call=self._call_api,
             lasts=self.lasts,
@@ -174,14 +177,14 @@ class World:
             on_stall=lambda message: self.record.fail("STALL", message, scheduler.now),
             receives_max=RECEIVES_MAX_LOW if low else RECEIVES_MAX,
         )
-        tenants = InMemoryTenants()
-        tenants.register(Tenant(tenant=TENANT))
+        self.fake_tenants = InMemoryTenants()
+        self.fake_tenants.register(Tenant(tenant=TENANT))
         self.fake_agenda = parts.agenda()
         self.fake_outbox = parts.outbox(self.stream.put)
         self.fake_shards = parts.shards()
         self.fake_ledger = parts.ledger(scheduler, self.record)
         self.fake_schedules = parts.schedules(
-            scheduler, self.record, agenda=self.fake_agenda, tenants=tenants
+            scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
         )
 
     def _make_use_cases(self) -> None:
@@ -203,7 +206,16 @@ class World:
             shard_count=SHARDS,
             horizon=HORIZON,
         )
-        self.writer = parts.writer(schedules=schedules, announced=announced, clock=clock)
+        self.api = control_plane_of(
+            schedules=schedules,
+            tenants=self.fake_tenants,
+            ledger=ledger,
+            announced=announced,
+            clock=clock,
+            ids=ids,
+            limits=LIMITS,
+            retention=RETENTION_MIN,
+        )
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
         self.plan_shard = parts.plan_shard(
             shards=shards,
@@ -235,19 +247,15 @@ class World:
         while when < self.lasts + DRAINS_FOR:
             self.scheduler.at(when, self._tick)
             if when < self.lasts + TICKS_SLOWER_AFTER:
-                when += random.choice((1.0, 1.0, 1.0, 1.0, 1.0, 0.2, 2.0)) * MINUTE // 1
-                when = int(when)
+                when += random.choice(TICKS_APART)
             else:
                 when += 5 * MINUTE
 
     def _tick(self) -> None:
         if Fault.NO_TICK not in self.faults.active:
-            self.scheduler.spawn(FunctionKind.TICKER, lambda: self._ignored(self.tick()))
+            self.scheduler.spawn(FunctionKind.TICKER, self.tick)
 
-    def _ignored(self, _: object) -> None:
-        return
-
-    def _call_api(self, body: Callable[[], None]) -> None:
+    def _call_api(self, body: Callable[[], object]) -> None:
         self.scheduler.spawn(FunctionKind.API, body)
 
     def _start_planner(self, shard: int) -> None:
