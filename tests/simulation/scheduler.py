@@ -9,6 +9,8 @@ from random import Random
 
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
+from puntual.domain.message import Message
+
 START = datetime(2026, 11, 30, 23, 20, tzinfo=UTC)
 """Virtual time zero: UTC midnight comes 40 minutes later, where spans are cut."""
 
@@ -45,7 +47,17 @@ class Killed(BaseException):
 class Function:
     """One running function: its clock, how long it may live, and what it has seen."""
 
-    __slots__ = ("body", "deadline", "greenlet", "kind", "name", "on_end", "seen", "skew")
+    __slots__ = (
+        "body",
+        "deadline",
+        "greenlet",
+        "kind",
+        "message",
+        "name",
+        "on_end",
+        "seen",
+        "skew",
+    )
 
     def __init__(self, kind: FunctionKind, name: str, body: Callable[[], object]) -> None:
         self.kind, self.name, self.body = kind, name, body
@@ -53,6 +65,7 @@ class Function:
         self.deadline = 0
         self.on_end: Callable[[bool], None] | None = None
         self.seen: dict[object, int] = {}
+        self.message: Message | None = None
         self.greenlet: greenlet | None = None
 
 

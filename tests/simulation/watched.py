@@ -1,5 +1,7 @@
 """The in-memory fakes, watched: what takes effect is recorded at the moment it does."""
 
+from dataclasses import replace
+
 from puntual.domain.agenda import Cursor
 from puntual.domain.occurrence import RunKey
 from puntual.domain.run import Run
@@ -11,6 +13,8 @@ from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.simulation.record import Record
 from tests.simulation.scheduler import Scheduler
 
+OWN_WRITE = "OWN WRITE TAKEN FOR LOST"
+
 
 class WatchedLedger(InMemoryLedger):
     def __init__(self, scheduler: Scheduler, record: Record) -> None:
@@ -20,10 +24,20 @@ class WatchedLedger(InMemoryLedger):
 
     def swap(self, run: Run, *, seen: Run | None) -> bool:
         self._swapping = True
-        try:
-            return super().swap(run, seen=seen)
-        finally:
-            self._swapping = False
+        won = super().swap(run, seen=seen)
+        self._swapping = False
+        self._check_own(run, won=won)
+        return won
+
+    def record(self, run: Run) -> bool:
+        won = super().record(run)
+        self._check_own(run, won=won)
+        return won
+
+    def _check_own(self, run: Run, *, won: bool) -> None:
+        row = self.read(run.occurrence.key)
+        if not won and row is not None and row.write_id == run.write_id:
+            self.record_of_writes.fail(OWN_WRITE, run.occurrence, self.scheduler.now)
 
     def _put(self, key: RunKey, row: Row) -> None:
         if isinstance(row, Run):
@@ -50,6 +64,15 @@ class WatchedSchedules(InMemorySchedules):
     def head(self, key: ScheduleKey) -> Schedule | None:
         self.scheduler.running.seen[key] = self.scheduler.now
         return super().head(key)
+
+    def advance(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> bool:
+        won = super().advance(head, version, cursor, shard=shard)
+        row = self.version_rows.get((version.key, version.version))
+        if not won and row is not None and replace(row, until=None) == version:
+            self.record.fail(OWN_WRITE, head, self.scheduler.now)
+        return won
 
     def _put(
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, shard: int

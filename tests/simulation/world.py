@@ -11,10 +11,16 @@ from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
-from puntual.application.settle_message import Settled, SettleMessage
+from puntual.application.settle_message import (
+    JudgeByHead,
+    JudgeByRow,
+    Settled,
+    SettleMessage,
+)
 from puntual.application.tick import Tick
 from puntual.domain.errors import PuntualError, Unavailable
 from puntual.domain.definition import Limits
+from puntual.domain.judgement import before_head, judge
 from puntual.domain.message import Message
 from puntual.domain.page import Page
 from puntual.domain.run import RETENTION_MIN
@@ -81,6 +87,8 @@ class Parts:
     settle_message: type[SettleMessage] = SettleMessage
     execute: type[ExecuteOccurrence] = ExecuteOccurrence
     bury: type[BuryMessage] = BuryMessage
+    judge_by_row: JudgeByRow = before_head
+    judge_by_head: JudgeByHead = judge
 
 
 class SimulatedClock:
@@ -229,7 +237,13 @@ class World:
         )
         self.tick = Tick(shards=shards, planners=planners)
         settle_message = parts.settle_message(
-            schedules=schedules, ledger=ledger, lanes=lanes, clock=clock, ids=ids
+            schedules=schedules,
+            ledger=ledger,
+            lanes=lanes,
+            clock=clock,
+            ids=ids,
+            judge_by_row=parts.judge_by_row,
+            judge_by_head=parts.judge_by_head,
         )
         receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
         self.execute = parts.execute(
@@ -284,6 +298,7 @@ class World:
         """Give those that are done; the others come again after their visibility."""
         done = []
         for received in batch:
+            self.scheduler.running.message = received.envelope.message
             try:
                 settled = handle(received)
             except Unavailable:
