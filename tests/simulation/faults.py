@@ -8,6 +8,10 @@ from tests.fakes.hostile import Rates
 from tests.simulation.scheduler import MINUTE, SECOND, Function, FunctionKind, Scheduler
 
 
+CRASHES_MORE = {FunctionKind.PLANNER: 2, FunctionKind.API: 4}
+"""Who has few steps, or steps that matter more, dies more often at each."""
+
+
 class Fault(StrEnum):
     CRASH = "crash"
     POISON = "poison"
@@ -29,7 +33,9 @@ class Fault(StrEnum):
 ANYWHERE = tuple(fault for fault in Fault if fault is not Fault.NO_TICK)
 
 WINDOW_LENGTHS = (200 * SECOND, 500 * SECOND, 900 * SECOND, 1800 * SECOND)
-OUTAGE_LENGTHS = (400 * SECOND, 1000 * SECOND, 2000 * SECOND)
+OUTAGE_LENGTHS = (600 * SECOND, 1000 * SECOND, 2000 * SECOND)
+REPAIR_LENGTH = 400 * SECOND
+"""How long after an outage of the ticks, while its leftovers are worked off, faults go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,16 @@ class Window:
 class Faults:
     """The windows of one seed; `active` is what may go wrong now."""
 
-    def __init__(self, scheduler: Scheduler, *, lasts: int, thaw: bool = False) -> None:
+    def __init__(
+        self, scheduler: Scheduler, *, windows: tuple[Window, ...], thaw: bool = False
+    ) -> None:
         self._scheduler, self._random = scheduler, scheduler.random
         self._thaw = thaw
         self.rates = Rates()
         self.active: frozenset[Fault] = frozenset()
-        self.crash_chance = self._random.choice((0.003, 0.01, 0.03))
+        self.crash_chance = self._random.choice((0.005, 0.015, 0.04))
         self.planner_pause = self._random.choice((100, 300, 1000, 3000))
-        self.windows = _windows(self._random, lasts)
+        self.windows = windows
         for window in self.windows:
             scheduler.at(window.start, self._turn)
             scheduler.at(window.end, self._turn)
@@ -68,8 +76,7 @@ class Faults:
         chance = 0.0
         if Fault.CRASH in self.active:
             chance = self.crash_chance
-            if function.kind is FunctionKind.PLANNER:
-                chance *= 2
+            chance *= CRASHES_MORE.get(function.kind, 1)
         if Fault.POISON in self.active and function.kind is FunctionKind.EXECUTOR:
             chance += 0.08
         return "crash" if chance and self._random.random() < chance else None
@@ -81,7 +88,7 @@ class Faults:
             if (
                 Fault.FREEZE in self.active
                 and function.kind not in {FunctionKind.API, FunctionKind.TICKER}
-                and chance < 0.006
+                and chance < 0.008
             ):
                 frozen = self._random.randint(30 * SECOND, 800 * SECOND)
                 if self._thaw:
@@ -108,16 +115,22 @@ class Faults:
         )
 
 
-def _windows(random: Random, lasts: int) -> tuple[Window, ...]:
+def windows_of(random: Random, lasts: int, *, poisoned: bool) -> tuple[Window, ...]:
+    """Draw a seed's windows. `poisoned` ones kill executors, so that messages die too."""
     windows = []
     for _ in range(random.randint(2, 4)):
         start = random.randint(0, lasts - 10 * MINUTE)
         end = min(start + random.choice(WINDOW_LENGTHS), lasts)
         faults = frozenset(random.sample(ANYWHERE, random.randint(2, 6)))
         windows.append(Window(start, end, faults))
-    if random.random() < 0.5:
+    if poisoned:
+        start = random.randint(0, lasts - 10 * MINUTE)
+        end = min(start + random.choice(WINDOW_LENGTHS), lasts)
+        windows.append(Window(start, end, frozenset({Fault.POISON, Fault.DUPLICATES})))
+    if random.random() < 0.6:
         start = random.randint(0, lasts - 2000 * SECOND)
-        also = random.choice((Fault.CRASH, Fault.REPEATED, Fault.SLOW))
         end = start + random.choice(OUTAGE_LENGTHS)
-        windows.append(Window(start, end, frozenset({Fault.NO_TICK, also})))
+        windows.append(Window(start, end, frozenset({Fault.NO_TICK})))
+        also = random.sample((Fault.CRASH, Fault.REPEATED, Fault.SLOW, Fault.TIMED_OUT), 2)
+        windows.append(Window(start, min(end + REPAIR_LENGTH, lasts), frozenset(also)))
     return tuple(windows)

@@ -1,17 +1,35 @@
 """Every call of a port: give way, perhaps fail, take effect, give way, perhaps lose the answer."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from puntual.application.ports import Sending
 from puntual.domain.errors import Unavailable
 from tests.fakes.hostile import Hostility
-from tests.simulation.faults import Faults
-from tests.simulation.scheduler import SECOND, FunctionKind, Scheduler
+from tests.simulation.faults import Fault, Faults
+from tests.simulation.scheduler import SECOND, FunctionKind, Killed, Scheduler
 from tests.simulation.trace import Trace
 
+CLAIM = "ledger.swap"
 BEFORE_COMMIT = "shards.ensure"
 HESITATIONS = (0, 0, 0, 2 * SECOND, 6 * SECOND)
 """What a slow writer adds, twice, between reading the head and writing its successor."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cue:
+    """Directs a scenario: what befalls a function of this kind before or after an I/O.
+
+    It waits, or dies if `wait` is None, at the first `times` I/Os of that name, once `skip` of
+    them have gone by.
+    """
+
+    kind: FunctionKind
+    io: str
+    after: bool = False
+    wait: int | None = None
+    skip: int = 0
+    times: int = 1
 
 
 class Io(Hostility):
@@ -20,6 +38,31 @@ class Io(Hostility):
     def __init__(self, scheduler: Scheduler, faults: Faults, trace: Trace) -> None:
         super().__init__(source=scheduler.random, at_io=self._give_way)
         self.scheduler, self.faults, self.trace = scheduler, faults, trace
+        self.cues: list[Cue] = []
+
+    def _before(self, name: str) -> None:
+        if self.cues:
+            self._follow_cues(name, after=False)
+        super()._before(name)
+
+    def _after[T](self, name: str, answer: T) -> T:
+        if self.cues:
+            self._follow_cues(name, after=True)
+        return super()._after(name, answer)
+
+    def _follow_cues(self, name: str, *, after: bool) -> None:
+        function = self.scheduler.running
+        for cue in self.cues:
+            if (cue.kind, cue.io, cue.after) != (function.kind, name, after) or not cue.times:
+                continue
+            if cue.skip:
+                cue.skip -= 1
+                continue
+            cue.times -= 1
+            if cue.wait is None:
+                self._traced("died on cue", (name,), None)
+                raise Killed(name)
+            self.scheduler.wait(cue.wait)
 
     def _give_way(self, name: str) -> None:
         scheduler = self.scheduler
@@ -27,6 +70,8 @@ class Io(Hostility):
         pause = self.faults.pause(function)
         if name == BEFORE_COMMIT and function.kind is FunctionKind.API:
             pause += self.source.choice(HESITATIONS)
+        if name == CLAIM and self.faults.happens(Fault.FREEZE, 0.05):
+            pause += self.source.randint(5 * SECOND, 700 * SECOND)
         scheduler.wait(pause)
         self.rates = self.faults.rates
 

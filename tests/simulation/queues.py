@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/stand
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from puntual.application.ports import Sending
 from puntual.domain.lane import Lane
@@ -15,7 +16,7 @@ from tests.simulation.scheduler import MINUTE, SECOND, FunctionKind, Scheduler
 BATCH_MAX = 5
 RECEIVES_MAX = 20
 RECEIVES_MAX_LOW = 4
-VISIBILITIES = (60 * SECOND, 180 * SECOND, 900 * SECOND)
+VISIBILITIES = (30 * SECOND, 60 * SECOND, 180 * SECOND, 900 * SECOND)
 DEAD_VISIBILITY = 3 * MINUTE
 STALLED_AFTER = 6
 """Receives of one message that no fault explains, before it counts as stalled."""
@@ -57,12 +58,13 @@ class Queues:
         on_visible: Callable[[Message, int], None],
         on_stall: Callable[[Message], None],
         receives_max: int = RECEIVES_MAX,
+        visibility: int | None = None,
     ) -> None:
         self._scheduler, self._random, self._faults = scheduler, scheduler.random, faults
         self._executor, self._undeliverable = executor, undeliverable
         self._on_visible, self._on_stall = on_visible, on_stall
         self._receives_max = receives_max
-        self._visibility = self._random.choice(VISIBILITIES)
+        self._visibility = visibility or self._random.choice(VISIBILITIES)
         self._sent = 0
         self.live: dict[int, Envelope] = {}
         self.dead: dict[int, Envelope] = {}
@@ -149,6 +151,19 @@ class Queues:
                 continue
             self.live.pop(envelope.number, None)
             self.dead.pop(envelope.number, None)
+
+    def send_again(self) -> None:
+        """Let every message that is in flight be there a second time."""
+        for envelope in list(self.live.values()):
+            self.send(envelope.lane, Sending(message=envelope.message, delay=timedelta(0)))
+
+    def bury(self, message: Message) -> None:
+        """Put a message among the dead letters as it is."""
+        self._sent += 1
+        now = self._scheduler.now
+        self.dead[self._sent] = Envelope(self._sent, message, message.lane, now, now)
+        number = self._sent
+        self._scheduler.after(0, lambda: self._offer_dead(number))
 
     def _offer_dead(self, number: int) -> None:
         envelope = self.dead.get(number)

@@ -16,6 +16,7 @@ class Receivers:
     def __init__(self, scheduler: Scheduler, faults: Faults, record: Record, trace: Trace) -> None:
         self._scheduler, self._random, self._faults = scheduler, scheduler.random, faults
         self._record, self._trace = record, trace
+        self.ill_at_best = 0.03
 
     def deliver(self, delivery: Delivery) -> DeliveryResult:
         self._record.called(delivery, self._scheduler.running, self._scheduler.now)
@@ -35,7 +36,7 @@ class Receivers:
         self._scheduler.wait(min(budget, self._faults.pause(function)))
         if Fault.RECEIVER_DEAD in self._faults.active:
             return Failed(detail="connection refused", retryable=True)
-        ill = 0.5 if Fault.RECEIVER_ILL in self._faults.active else 0.03
+        ill = 0.5 if Fault.RECEIVER_ILL in self._faults.active else self.ill_at_best
         chance = self._random.random()
         if chance >= ill:
             self._arrived(delivery.occurrence)

@@ -14,7 +14,14 @@ from puntual.domain.occurrence import Occurrence, OccurrenceId, RunKey
 from puntual.domain.run import Run, RunState
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.target import Delivery
-from tests.simulation.scheduler import SECOND, SKEW_MAX, Function, milliseconds_of
+from tests.simulation.scheduler import (
+    LIFE_MAX,
+    SECOND,
+    SKEW_MAX,
+    Function,
+    FunctionKind,
+    milliseconds_of,
+)
 
 CLOCKS_APART_MAX = 2 * SKEW_MAX
 
@@ -88,6 +95,9 @@ class Record:
         if before is not None:
             if before.occurrence.id != after.occurrence.id:
                 self.fail("TWO IDS", f"{key} {before} {after}", now)
+            asked = function.message
+            if asked is not None and asked.occurrence.id != before.occurrence.id:
+                self.fail("WRITTEN FOR ANOTHER", f"{key} {before} {after}", now)
             if before.state.is_terminal:
                 self.fail("TERMINAL ROW REOPENED", f"{key} {before.state} {after.state}", now)
             if claims and before.attempt >= after.attempt:
@@ -103,6 +113,8 @@ class Record:
             self._canceled(after, now)
         if after.state is RunState.MISSED:
             self._missed(after, now)
+        if after.state is RunState.DEAD and after.reason == "undeliverable":
+            self._buried(after, now)
 
     def ended_another(self, before: Run, after: Run, now: int) -> None:
         """Judge a row that was ended by another than its attempt's own executor."""
@@ -125,9 +137,9 @@ class Record:
         ):
             self.fail("JITTER OUTSIDE ITS WINDOW", occurrence, now)
         waiting = before is not None and before.state is RunState.RETRY_WAIT
-        if waiting and before is not None and before.not_before is not None:
-            if now + CLOCKS_APART_MAX < milliseconds_of(before.not_before):
-                self.fail("BACKOFF NOT HONOURED", occurrence, now)
+        not_before = before.not_before if before is not None and waiting else None
+        if not_before is not None and now + CLOCKS_APART_MAX < milliseconds_of(not_before):
+            self.fail("BACKOFF NOT HONOURED", occurrence, now)
         checked_at = function.seen.get(schedule, -1)
         judged = max(occurrence.version, run.authorised_version or 0)
         for voiding in self.voidings[schedule]:
@@ -156,6 +168,14 @@ class Record:
         voidings = self.voidings[_schedule_of(run.occurrence)]
         if not voidings or judged >= voidings[-1].min_valid_version:
             self.fail("LIVE RUN CANCELED", run.occurrence, now)
+
+    def _buried(self, run: Run, now: int) -> None:
+        """A voided run is CANCELED; only who asked before the voiding may still call it DEAD."""
+        judged = max(run.occurrence.version, run.authorised_version or 0)
+        asked_at = now - LIFE_MAX[FunctionKind.UNDELIVERABLE]
+        for voiding in self.voidings[_schedule_of(run.occurrence)]:
+            if voiding.at < asked_at and judged < voiding.min_valid_version:
+                self.fail("VOIDED RUN DEAD", run.occurrence, now)
 
     def _missed(self, run: Run, now: int) -> None:
         occurrence = run.occurrence

@@ -26,7 +26,7 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.policies import Misfire
-from puntual.domain.run import Run, RunState, Span
+from puntual.domain.run import LEASE_MARGIN, Run, RunState, Span
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.target import DeliveryResult
@@ -148,8 +148,10 @@ class SwapsWhateverIsThere(WatchedLedger):
 
 def judged_without_margin(message: Message, row: Run | None, now: datetime) -> Verdict | None:
     verdict = before_head(message, row, now)
-    free = row is not None and row.lease_until is not None and row.lease_until < now
-    return None if isinstance(verdict, Park) and verdict.why == "live lease" and free else verdict
+    if isinstance(verdict, Park) and verdict.why == "live lease":
+        free_at = verdict.until - LEASE_MARGIN
+        return replace(verdict, until=free_at) if free_at > now else None
+    return verdict
 
 
 def judged_without_leases(message: Message, row: Run | None, now: datetime) -> Verdict | None:
@@ -317,13 +319,6 @@ class LeavesNoSpanOfVoidedCursors(WatchedLedger):
         super().put_spans([span for span in spans if span.state is RunState.MISSED])
 
 
-class KeepsTheLastWrittenSpan(WatchedLedger):
-    def put_spans(self, spans: Sequence[Span]) -> None:
-        for span in spans:
-            for part in span.cut_at_midnights():
-                self._put(part.key, part)
-
-
 # E10: shard rows are made first, and their times only rise.
 
 
@@ -408,7 +403,6 @@ VARIANTS: dict[str, Variant] = {
     "drops at first sight": _variant("E6", settle_message=DropsAtFirstSight),
     "writes spans last": _variant("E8", plan_cursors=WritesSpansLast),
     "no span of voided cursors": _variant("E8", ledger=LeavesNoSpanOfVoidedCursors),
-    "keeps the last span": _variant("E8", ledger=KeepsTheLastWrittenSpan),
     "makes the shard afterwards": _variant("E10", announced=MakesTheShardAfterwards),
     "shards drained until now": _variant("E10", shards=MakesShardsDrainedUntilNow),
     "completes only as it records": _variant("E11", settle_message=CompletesOnlyAsItRecords),

@@ -132,12 +132,13 @@ def _definition(random: Random, milliseconds: int, lasts: int) -> Definition:
     elif chance < 0.25:
         expression, start_at = random.choice(list(CRONS)), None
         interval = CRONS[expression]
-    ends = instant_at(lasts + ENDS_AFTER)
-    timeout = timedelta(seconds=random.choice((5, 10, 30)))
+    last = lasts + ENDS_AFTER
+    ends = random.choice((last, random.randint(min(milliseconds + ENDS_AFTER, last), last)))
+    timeout = timedelta(seconds=random.choice((5, 10, 30, 60)))
     return Definition(
         expression=expression,
         start_at=start_at,
-        end_at=random.choice((ends, ends, now + timedelta(seconds=1500))),
+        end_at=instant_at(ends).replace(microsecond=0),
         policies=_policies(random, random.choice((0, 0, 0, min(interval * 30, WINDOW_MAX)))),
         target=WebhookDefinition(url="https://acme.example/hook", timeout=timeout),
         payload={},

@@ -43,7 +43,7 @@ from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.simulation.check import End, check
-from tests.simulation.faults import Fault, Faults
+from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
 from tests.simulation.queues import RECEIVES_MAX, RECEIVES_MAX_LOW, Queues, Received
 from tests.simulation.receivers import Receivers
@@ -61,7 +61,7 @@ from tests.simulation.trace import Trace
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
 from tests.simulation.workload import LENGTHS, TENANT, Workload
 
-SHARDS = 3
+SHARDS = 4
 LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=1))
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
@@ -122,13 +122,26 @@ class Verdict:
 
 
 class World:
-    def __init__(self, seed: int, parts: Parts | None = None, *, thaw: bool = False) -> None:
-        self.seed, self.parts = seed, parts or Parts()
+    """`directed` leaves faults, calls and ticks to a scenario; otherwise the seed draws them."""
+
+    def __init__(
+        self,
+        seed: int,
+        parts: Parts | None = None,
+        *,
+        thaw: bool = False,
+        directed: bool = False,
+        visibility: int | None = None,
+    ) -> None:
+        self.seed, self.parts, self._visibility = seed, parts or Parts(), visibility
         self.scheduler = Scheduler(seed)
         self.scheduler.expected = (PuntualError,)
-        self.lasts = self.scheduler.random.choice(LENGTHS)
+        random = self.scheduler.random
+        self.lasts = random.choice(LENGTHS)
         self.record, self.trace = Record(), Trace()
-        self.faults = Faults(self.scheduler, lasts=self.lasts, thaw=thaw)
+        self.dies_early = seed % 3 == 0
+        windows = () if directed else windows_of(random, self.lasts, poisoned=self.dies_early)
+        self.faults = Faults(self.scheduler, windows=windows, thaw=thaw)
         self.scheduler.fate = self.faults.fate
         self.scheduler.on_death = self._died
         self.io = Io(self.scheduler, self.faults, self.trace)
@@ -142,11 +155,15 @@ class World:
             scheduler=self.scheduler,
             api=self.api,
             heads=self.fake_schedules.head_rows.get,
-            call=self._call_api,
+            call=self.call_api,
             lasts=self.lasts,
         )
         workload.plan()
         self._plan_ticks()
+        return self.finish()
+
+    def finish(self) -> Verdict:
+        """Run to the end, and check."""
         ends = self.lasts + DRAINS_FOR
         self.scheduler.run(ends)
         for unexpected in self.scheduler.unexpected:
@@ -175,7 +192,6 @@ class World:
     def _make_fakes(self) -> None:
         parts, scheduler = self.parts, self.scheduler
         self.stream = Stream(scheduler, self.faults, self._relay)
-        low = self.seed % 3 == 0
         self.queues = Queues(
             scheduler,
             self.faults,
@@ -183,7 +199,8 @@ class World:
             undeliverable=self._bury,
             on_visible=self.record.became_visible,
             on_stall=lambda message: self.record.fail("STALL", message, scheduler.now),
-            receives_max=RECEIVES_MAX_LOW if low else RECEIVES_MAX,
+            receives_max=RECEIVES_MAX_LOW if self.dies_early else RECEIVES_MAX,
+            visibility=self._visibility,
         )
         self.fake_tenants = InMemoryTenants()
         self.fake_tenants.register(Tenant(tenant=TENANT))
@@ -245,11 +262,11 @@ class World:
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )
-        receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
+        self.receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
         self.execute = parts.execute(
             settle_message=settle_message,
-            webhooks=receivers,
-            queues=receivers,
+            webhooks=self.receivers,
+            queues=self.receivers,
             chance=SeededChance(self.scheduler),
         )
         self.bury = parts.bury(settle_message=settle_message)
@@ -259,17 +276,17 @@ class World:
         random = self.scheduler.random
         when = random.randint(0, MINUTE)
         while when < self.lasts + DRAINS_FOR:
-            self.scheduler.at(when, self._tick)
+            self.scheduler.at(when, self.tick_now)
             if when < self.lasts + TICKS_SLOWER_AFTER:
                 when += random.choice(TICKS_APART)
             else:
                 when += 5 * MINUTE
 
-    def _tick(self) -> None:
+    def tick_now(self) -> None:
         if Fault.NO_TICK not in self.faults.active:
             self.scheduler.spawn(FunctionKind.TICKER, self.tick)
 
-    def _call_api(self, body: Callable[[], object]) -> None:
+    def call_api(self, body: Callable[[], object]) -> None:
         self.scheduler.spawn(FunctionKind.API, body)
 
     def _start_planner(self, shard: int) -> None:
