@@ -12,7 +12,7 @@ from tests.simulation.trace import Trace
 
 CLAIM = "ledger.swap"
 BEFORE_COMMIT = "shards.ensure"
-HESITATIONS = (0, 0, 0, 2 * SECOND, 6 * SECOND)
+HESITATIONS: tuple[int, ...] = (0, 0, 0, 2 * SECOND, 6 * SECOND)
 """What a slow writer adds, twice, between reading the head and writing its successor."""
 
 
@@ -39,6 +39,7 @@ class Io(Hostility):
         super().__init__(source=scheduler.random, at_io=self._give_way)
         self.scheduler, self.faults, self.trace = scheduler, faults, trace
         self.cues: list[Cue] = []
+        self.hesitations = HESITATIONS
 
     def _before(self, name: str) -> None:
         if self.cues:
@@ -69,7 +70,7 @@ class Io(Hostility):
         function = scheduler.running
         pause = self.faults.pause(function)
         if name == BEFORE_COMMIT and function.kind is FunctionKind.API:
-            pause += self.source.choice(HESITATIONS)
+            pause += self.source.choice(self.hesitations)
         if name == CLAIM and self.faults.happens(Fault.FREEZE, 0.05):
             pause += self.source.randint(5 * SECOND, 700 * SECOND)
         scheduler.wait(pause)

@@ -103,6 +103,8 @@ class Scheduler:
         self.on_death: Callable[[Function, str], None] = lambda _function, _why: None
         self.expected: tuple[type[Exception], ...] = ()
         self.unexpected: list[Unexpected] = []
+        self.executor_skews: list[int] = []
+        """Set by a scenario: the skews of the first executors."""
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._hub = getcurrent()
@@ -132,6 +134,8 @@ class Scheduler:
         self._count += 1
         function = Function(kind, f"{kind}-{self._count}", body)
         function.skew = self.random.randint(-SKEW_MAX, SKEW_MAX)
+        if kind is FunctionKind.EXECUTOR and self.executor_skews:
+            function.skew = self.executor_skews.pop(0)
         function.deadline = self.now + LIFE_MAX[kind]
         function.on_end = on_end
         function.greenlet = greenlet(lambda: self._life(function), self._hub)

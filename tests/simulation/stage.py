@@ -23,7 +23,8 @@ class Stage(World):
     def __init__(self, parts: Parts | None = None, *cues: Cue, seed: int = 1) -> None:
         super().__init__(seed, parts, directed=True, visibility=MINUTE)
         self.receivers.ill_at_best = 0.0
-        self.io.cues = list(cues)
+        self.io.cues, self.io.hesitations = list(cues), (0,)
+        self.faults.planner_pause = 20
 
     def create(self, at: float, definition: Definition, key: ScheduleKey = KEY) -> None:
         def create() -> object:
