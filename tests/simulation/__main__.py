@@ -1,5 +1,7 @@
 """`python -m tests.simulation SEEDS [FIRST]`, or `trace SEED [ABOUT]` to read one seed."""
 
+# ruff: noqa: T201 - a command prints
+
 import multiprocessing
 import os
 import sys

@@ -7,7 +7,6 @@ from random import Random
 from tests.fakes.hostile import Rates
 from tests.simulation.scheduler import MINUTE, SECOND, Function, FunctionKind, Scheduler
 
-
 CRASHES_MORE = {FunctionKind.PLANNER: 2, FunctionKind.API: 4}
 """Who has few steps, or steps that matter more, dies more often at each."""
 

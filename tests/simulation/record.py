@@ -89,32 +89,37 @@ class Record:
 
     def wrote(self, before: Run | None, after: Run, function: Function, now: int) -> None:
         """Judge a change of a row of the ledger as it happens."""
-        key = after.occurrence.key
         self.counts[f"-> {after.state}"] += 1
-        claims = after.state is RunState.RUNNING
         if before is not None:
-            if before.occurrence.id != after.occurrence.id:
-                self.fail("TWO IDS", f"{key} {before} {after}", now)
-            asked = function.message
-            if asked is not None and asked.occurrence.id != before.occurrence.id:
-                self.fail("WRITTEN FOR ANOTHER", f"{key} {before} {after}", now)
-            if before.state.is_terminal:
-                self.fail("TERMINAL ROW REOPENED", f"{key} {before.state} {after.state}", now)
-            if claims and before.attempt >= after.attempt:
-                self.fail("ATTEMPT NOT RAISED", key, now)
-            live = before.state is RunState.RUNNING and now < self.lease_ends.get(key, 0)
-            if live and (claims or before.attempt != after.attempt):
-                self.fail("TWO LIVE LEASES", f"{key} {before} {after}", now)
+            self._overwrote(before, after, function, now)
         if after.state.is_terminal:
-            self.ended_at[key] = now
-        if claims:
-            self._claimed(before, after, function, now)
-        if after.state is RunState.CANCELED:
-            self._canceled(after, now)
-        if after.state is RunState.MISSED:
-            self._missed(after, now)
-        if after.state is RunState.DEAD and after.reason == "undeliverable":
-            self._buried(after, now)
+            self.ended_at[after.occurrence.key] = now
+        match after.state:
+            case RunState.RUNNING:
+                self._claimed(before, after, function, now)
+            case RunState.CANCELED:
+                self._canceled(after, now)
+            case RunState.MISSED:
+                self._missed(after, now)
+            case RunState.DEAD if after.reason == "undeliverable":
+                self._buried(after, now)
+            case _:
+                pass
+
+    def _overwrote(self, before: Run, after: Run, function: Function, now: int) -> None:
+        key, claims = after.occurrence.key, after.state is RunState.RUNNING
+        if before.occurrence.id != after.occurrence.id:
+            self.fail("TWO IDS", f"{key} {before} {after}", now)
+        asked = function.message
+        if asked is not None and asked.occurrence.id != before.occurrence.id:
+            self.fail("WRITTEN FOR ANOTHER", f"{key} {before} {after}", now)
+        if before.state.is_terminal:
+            self.fail("TERMINAL ROW REOPENED", f"{key} {before.state} {after.state}", now)
+        if claims and before.attempt >= after.attempt:
+            self.fail("ATTEMPT NOT RAISED", key, now)
+        live = before.state is RunState.RUNNING and now < self.lease_ends.get(key, 0)
+        if live and (claims or before.attempt != after.attempt):
+            self.fail("TWO LIVE LEASES", f"{key} {before} {after}", now)
 
     def ended_another(self, before: Run, after: Run, now: int) -> None:
         """Judge a row that was ended by another than its attempt's own executor."""

@@ -1,4 +1,4 @@
-"""A world in which a scenario says what happens: no chance but small latencies, no faults but cues."""
+"""A world in which a scenario says what happens: small latencies, and no faults but its cues."""
 
 from collections.abc import Callable
 from datetime import timedelta

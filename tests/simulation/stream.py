@@ -1,4 +1,4 @@
-"""The outbox's stream: each shard's new pages in order, one relay at a time, retried where it failed.
+"""The outbox's stream: each shard's new pages in order, one relay at a time, and some retries.
 
 https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-eventsourcemapping.html
 """
@@ -35,7 +35,7 @@ class Stream:
             return
         if Fault.NO_RELAY in self._faults.active:
             if self._scheduler.random.random() < 0.2:
-                pages.popleft()  # The record went by unread: nothing may depend on the stream alone.
+                pages.popleft()  # Gone by unread: nothing may depend on the stream alone.
             self._scheduler.after(30 * SECOND, lambda: self._go(shard))
             return
         self._busy.add(shard)

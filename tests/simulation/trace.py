@@ -9,6 +9,7 @@ from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Run
 from puntual.domain.schedule import Schedule, ScheduleVersion
+from puntual.domain.shard import Shard
 from tests.simulation.scheduler import instant_at
 
 
@@ -68,28 +69,29 @@ def _arguments(arguments: Callable[..., object] | tuple[object, ...]) -> Iterato
 
 def shown(value: object) -> str:
     """Give a value in a few words."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(shown(item) for item in value) + "]"
     match value:
         case datetime():
             return text_of(value)[11:23]
         case Run():
             lease = "" if value.lease_until is None else f" lease {shown(value.lease_until)}"
-            return (
-                f"<{shown(value.occurrence)} {value.state} attempt {value.attempt}{lease}"
-                f" {value.reason}>"
-            )
+            row = f"{shown(value.occurrence)} {value.state} attempt {value.attempt}"
+            return f"<{row}{lease} {value.reason}>"
         case Occurrence():
             return f"{value.schedule} v{value.version} {text_of(value.scheduled_for)[11:19]}"
         case Schedule() | ScheduleVersion():
             return f"<{value.schedule} v{value.version} {value.state}>"
-        case tuple() | list():
-            return "[" + ", ".join(shown(item) for item in value) + "]"
-        case dict():
-            return "{" + ", ".join(shown(item) for item in value.values()) + "}"
         case _:
             return _fields_shown(value)
 
 
 def _fields_shown(value: object) -> str:
+    if isinstance(value, Shard):
+        through, drained = shown(value.planned_through), shown(value.drained_through)
+        return f"<shard {value.shard} planned {through} drained {drained}>"
     for name in ("occurrence", "message", "planned", "run", "schedule"):
         inner = getattr(value, name, None)
         if inner is not None and not callable(inner):

@@ -1,6 +1,6 @@
 """Each rule taken away in turn: a rule whose loss no seed and no scenario shows is not a rule."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -34,6 +34,19 @@ from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import Row
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.simulation.scenarios import (
+    Scenario,
+    a_claim_that_is_still_on_its_way,
+    a_create_that_meets_a_planner_after_an_outage,
+    a_dead_letter_of_a_run_that_lives,
+    a_lease_that_ends_later_than_it_says,
+    a_planner_that_dies_after_it_deleted,
+    a_planner_that_meets_a_create_after_an_outage,
+    a_relay_that_dies_at_each_send,
+    a_writer_that_dies_after_its_transaction,
+    an_executor_that_dies_after_the_last_outcome,
+    an_outcome_that_comes_too_late,
+)
 from tests.simulation.scheduler import FunctionKind
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
 from tests.simulation.world import Parts
@@ -215,12 +228,12 @@ class DeletesThePageThoughRefused(RelayPage):
 
 
 class LedgerForgetsItsWrites(WatchedLedger):
-    def _is_own(self, row: Run | None, run: Run) -> bool:
+    def _is_own(self, row: Run | None, run: Run) -> bool:  # noqa: ARG002 it forgets them
         return False
 
 
 class SchedulesForgetTheirWrites(WatchedSchedules):
-    def _is_own(self, version: ScheduleVersion) -> bool:
+    def _is_own(self, version: ScheduleVersion) -> bool:  # noqa: ARG002 it forgets it
         return False
 
 
@@ -356,55 +369,227 @@ class CompletesAfterItDeletes(PlanCursors):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A broken world: the rule it breaks, and the failures of which each catching seed shows one.
+    """A broken world: the rule that it breaks, what must show it, and the failures that do.
 
-    `seeds` are known to catch it; without any, a directed scenario stands beside the seeds.
+    `seeds` are known to show it; where seeds do so too rarely, a scenario stands beside them.
     """
 
     rule: str
     parts: Parts
-    shows: frozenset[str] = frozenset()
+    shows: frozenset[str]
     seeds: tuple[int, ...] = ()
-
-
-def _variant(rule: str, **changed: object) -> Variant:
-    return Variant(rule=rule, parts=replace(Parts(), **changed))  # type: ignore[arg-type]
+    scenario: Scenario | None = None
 
 
 VARIANTS: dict[str, Variant] = {
-    "never plans inline": _variant("P1", announced=NeverPlansInline),
-    "reads before it writes": _variant("P1", announced=ReadsBeforeItWrites),
-    "announces after it reads": _variant("P1", shards=AnnouncesAfterItReads),
-    "pages named by their bucket": _variant("P2", outbox=PagesNamedByTheirBucket),
-    "deletes cursors first": _variant("P2", plan_cursors=DeletesCursorsBeforeItPutsTheNext),
-    "deletes cursors before the page": _variant("P2", plan_cursors=DeletesCursorsBeforeThePage),
-    "ends taken from a cache": _variant("P3", schedules=EndsTakenFromACache),
-    "drops what was due": _variant("P3", schedules=PlannerDropsWhatWasDueBeforeTheEnd),
-    "no voiding": _variant("P3", judge_by_head=judged_without_voiding),
-    "closes buckets at once": _variant("P4", shards=ClosesBucketsAtOnce),
-    "swaps whatever is there": _variant("P5", ledger=SwapsWhateverIsThere),
-    "no margin": _variant("P5", judge_by_row=judged_without_margin),
-    "no leases": _variant("P5", judge_by_row=judged_without_leases),
-    "no backoff": _variant("P5", judge_by_head=judged_without_backoff),
-    "keys with the version": _variant("P6", ledger=KeysWithTheVersion),
-    "deletes duplicates": _variant("P7", judge_by_row=judged_deleting_duplicates),
-    "forgets what was refused": _variant("P7", settle_message=ForgetsWhatTheQueueRefused),
-    "deletes the page first": _variant("P7", relay_page=DeletesThePageBeforeItSends),
-    "deletes the page though refused": _variant("P7", relay_page=DeletesThePageThoughRefused),
-    "ledger forgets its writes": _variant("P9", ledger=LedgerForgetsItsWrites),
-    "schedules forget their writes": _variant("P9", schedules=SchedulesForgetTheirWrites),
-    "leaves the rest unprocessed": _variant("P9", agenda=LeavesTheRestUnprocessed),
-    "records whatever the state": _variant("E1", ledger=RecordsWhateverTheState),
-    "deletes after a lost race": _variant("E1", execute=DeletesAfterALostRace),
-    "no ownership": _variant("E3", judge_by_row=judged_without_ownership),
-    "buries without judging": _variant("E4", bury=BuriesWithoutJudging),
-    "no lateness": _variant("E5", judge_by_head=judged_without_lateness),
-    "last fire beyond the end": _variant("E5", judge_by_head=judged_beyond_the_end),
-    "drops at first sight": _variant("E6", settle_message=DropsAtFirstSight),
-    "writes spans last": _variant("E8", plan_cursors=WritesSpansLast),
-    "no span of voided cursors": _variant("E8", ledger=LeavesNoSpanOfVoidedCursors),
-    "makes the shard afterwards": _variant("E10", announced=MakesTheShardAfterwards),
-    "shards drained until now": _variant("E10", shards=MakesShardsDrainedUntilNow),
-    "completes only as it records": _variant("E11", settle_message=CompletesOnlyAsItRecords),
-    "completes after it deletes": _variant("E11", plan_cursors=CompletesAfterItDeletes),
+    "never plans inline": Variant(
+        rule="P1",
+        parts=Parts(announced=NeverPlansInline),
+        shows=frozenset({"STRICT LATE"}),
+        seeds=(),
+    ),
+    "reads before it writes": Variant(
+        rule="P1",
+        parts=Parts(announced=ReadsBeforeItWrites),
+        shows=frozenset({"STRICT LATE"}),
+        scenario=a_create_that_meets_a_planner_after_an_outage,
+    ),
+    "announces after it reads": Variant(
+        rule="P1",
+        parts=Parts(shards=AnnouncesAfterItReads),
+        shows=frozenset({"STRICT LATE"}),
+        scenario=a_planner_that_meets_a_create_after_an_outage,
+    ),
+    "pages named by their bucket": Variant(
+        rule="P2",
+        parts=Parts(outbox=PagesNamedByTheirBucket),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "deletes cursors first": Variant(
+        rule="P2",
+        parts=Parts(plan_cursors=DeletesCursorsBeforeItPutsTheNext),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "deletes cursors before the page": Variant(
+        rule="P2",
+        parts=Parts(plan_cursors=DeletesCursorsBeforeThePage),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "ends taken from a cache": Variant(
+        rule="P3",
+        parts=Parts(schedules=EndsTakenFromACache),
+        shows=frozenset({"RAN AFTER UNTIL"}),
+        seeds=(),
+    ),
+    "drops what was due": Variant(
+        rule="P3",
+        parts=Parts(schedules=PlannerDropsWhatWasDueBeforeTheEnd),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "no voiding": Variant(
+        rule="P3",
+        parts=Parts(judge_by_head=judged_without_voiding),
+        shows=frozenset({"STARTED AFTER PAUSE"}),
+        seeds=(),
+    ),
+    "closes buckets at once": Variant(
+        rule="P4",
+        parts=Parts(shards=ClosesBucketsAtOnce),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "swaps whatever is there": Variant(
+        rule="P5",
+        parts=Parts(ledger=SwapsWhateverIsThere),
+        shows=frozenset({"ATTEMPT NOT RAISED", "TERMINAL ROW REOPENED", "TWO LIVE LEASES"}),
+        seeds=(),
+    ),
+    "no margin": Variant(
+        rule="P5",
+        parts=Parts(judge_by_row=judged_without_margin),
+        shows=frozenset({"TWO LIVE LEASES"}),
+        scenario=a_lease_that_ends_later_than_it_says,
+    ),
+    "no leases": Variant(
+        rule="P5",
+        parts=Parts(judge_by_row=judged_without_leases),
+        shows=frozenset({"TWO LIVE LEASES"}),
+        seeds=(),
+    ),
+    "no backoff": Variant(
+        rule="P5",
+        parts=Parts(judge_by_head=judged_without_backoff),
+        shows=frozenset({"BACKOFF NOT HONOURED"}),
+        seeds=(),
+    ),
+    "keys with the version": Variant(
+        rule="P6",
+        parts=Parts(ledger=KeysWithTheVersion),
+        shows=frozenset({"TWO EFFECTS"}),
+        seeds=(),
+    ),
+    "deletes duplicates": Variant(
+        rule="P7",
+        parts=Parts(judge_by_row=judged_deleting_duplicates),
+        shows=frozenset({"STUCK RUNNING", "STUCK RETRY_WAIT"}),
+        seeds=(),
+    ),
+    "forgets what was refused": Variant(
+        rule="P7",
+        parts=Parts(settle_message=ForgetsWhatTheQueueRefused),
+        shows=frozenset({"STUCK RETRY_WAIT", "UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "deletes the page first": Variant(
+        rule="P7",
+        parts=Parts(relay_page=DeletesThePageBeforeItSends),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_relay_that_dies_at_each_send,
+    ),
+    "deletes the page though refused": Variant(
+        rule="P7",
+        parts=Parts(relay_page=DeletesThePageThoughRefused),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "ledger forgets its writes": Variant(
+        rule="P9",
+        parts=Parts(ledger=LedgerForgetsItsWrites),
+        shows=frozenset({"OWN WRITE TAKEN FOR LOST"}),
+        seeds=(),
+    ),
+    "schedules forget their writes": Variant(
+        rule="P9",
+        parts=Parts(schedules=SchedulesForgetTheirWrites),
+        shows=frozenset({"OWN WRITE TAKEN FOR LOST"}),
+        seeds=(),
+    ),
+    "leaves the rest unprocessed": Variant(
+        rule="P9",
+        parts=Parts(agenda=LeavesTheRestUnprocessed),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "records whatever the state": Variant(
+        rule="E1",
+        parts=Parts(ledger=RecordsWhateverTheState),
+        shows=frozenset({"TERMINAL ROW REOPENED"}),
+        seeds=(),
+    ),
+    "deletes after a lost race": Variant(
+        rule="E1",
+        parts=Parts(execute=DeletesAfterALostRace),
+        shows=frozenset({"STUCK RUNNING", "STUCK RETRY_WAIT"}),
+        scenario=an_outcome_that_comes_too_late,
+    ),
+    "no ownership": Variant(
+        rule="E3",
+        parts=Parts(judge_by_row=judged_without_ownership),
+        shows=frozenset({"WRITTEN FOR ANOTHER"}),
+        seeds=(),
+    ),
+    "buries without judging": Variant(
+        rule="E4",
+        parts=Parts(bury=BuriesWithoutJudging),
+        shows=frozenset({"LIVE RUN DEAD BY ANOTHER", "VOIDED RUN DEAD"}),
+        scenario=a_dead_letter_of_a_run_that_lives,
+    ),
+    "no lateness": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_without_lateness),
+        shows=frozenset({"RAN TOO LATE"}),
+        seeds=(),
+    ),
+    "last fire beyond the end": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_beyond_the_end),
+        shows=frozenset({"FIRE_ONCE NEVER FIRED"}),
+        seeds=(),
+    ),
+    "drops at first sight": Variant(
+        rule="E6",
+        parts=Parts(settle_message=DropsAtFirstSight),
+        shows=frozenset({"STUCK RUNNING"}),
+        scenario=a_claim_that_is_still_on_its_way,
+    ),
+    "writes spans last": Variant(
+        rule="E8",
+        parts=Parts(plan_cursors=WritesSpansLast),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_planner_that_dies_after_it_deleted,
+    ),
+    "no span of voided cursors": Variant(
+        rule="E8",
+        parts=Parts(ledger=LeavesNoSpanOfVoidedCursors),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(),
+    ),
+    "makes the shard afterwards": Variant(
+        rule="E10",
+        parts=Parts(announced=MakesTheShardAfterwards),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_writer_that_dies_after_its_transaction,
+    ),
+    "shards drained until now": Variant(
+        rule="E10",
+        parts=Parts(shards=MakesShardsDrainedUntilNow),
+        shows=frozenset({"UNACCOUNTED", "NEVER COMPLETED"}),
+        seeds=(),
+    ),
+    "completes only as it records": Variant(
+        rule="E11",
+        parts=Parts(settle_message=CompletesOnlyAsItRecords),
+        shows=frozenset({"NEVER COMPLETED"}),
+        scenario=an_executor_that_dies_after_the_last_outcome,
+    ),
+    "completes after it deletes": Variant(
+        rule="E11",
+        parts=Parts(plan_cursors=CompletesAfterItDeletes),
+        shows=frozenset({"NEVER COMPLETED"}),
+        scenario=a_planner_that_dies_after_it_deleted,
+    ),
 }

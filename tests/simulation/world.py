@@ -18,8 +18,8 @@ from puntual.application.settle_message import (
     SettleMessage,
 )
 from puntual.application.tick import Tick
-from puntual.domain.errors import PuntualError, Unavailable
 from puntual.domain.definition import Limits
+from puntual.domain.errors import PuntualError, Unavailable
 from puntual.domain.judgement import before_head, judge
 from puntual.domain.message import Message
 from puntual.domain.page import Page
@@ -51,8 +51,8 @@ from tests.simulation.record import Failure, Record
 from tests.simulation.scheduler import (
     MINUTE,
     SECOND,
-    FunctionKind,
     Function,
+    FunctionKind,
     Scheduler,
     instant_at,
 )
