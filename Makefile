@@ -13,7 +13,10 @@ PYTHON ?= python3
 UV ?= $(shell command -v uv || echo .tools/bin/uv)
 
 PY := .venv/bin/python
-CDK := JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 node_modules/.bin/cdk
+# CDK warns at length about Node.js releases that work but are no longer kept up.
+QUIET_NODE := NODE_NO_WARNINGS=1 JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 \
+	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1
+CDK := $(QUIET_NODE) node_modules/.bin/cdk
 ENVIRONMENTS := local dev staging prod
 STAMPS := build/stamps
 LIBRARY := $(shell find layers/core/python -name '*.py' -o -name '*.typed' 2>/dev/null)
@@ -22,7 +25,7 @@ LOCK := $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no
 # Tests never meet a real account, nor the machine's own zone rules.
 OFFLINE := env PYTHONTZPATH= AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
 	AWS_DEFAULT_REGION=us-east-1 AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
-	AWS_EC2_METADATA_DISABLED=true JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1
+	AWS_EC2_METADATA_DISABLED=true $(QUIET_NODE)
 PYTEST := $(OFFLINE) $(PY) -m pytest -n $(WORKERS) --dist loadgroup
 
 .PHONY: help

@@ -7,57 +7,35 @@ Doing either twice is fine. The port is PUNTUAL_PORT, 4566 by default.
 
 import argparse
 import json
-import os
-import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
-ROOT = Path(__file__).resolve().parent.parent
-STATE = ROOT / ".local"
-PID = STATE / "ministack.pid"
-LOG = STATE / "ministack.log"
+from scripts import emulator
+from scripts.emulator import ACCOUNT, REGION, ROOT, STATE, Endpoint, Refused
+
 OUTPUTS = STATE / "outputs.json"
+DEPLOY_LOG = STATE / "deploy.log"
 ASSEMBLY = ROOT / "cdk.out" / "deploy-local"
 
-HOST = "127.0.0.1"
-REGION = "us-east-1"
-ACCOUNT = "000000000000"
 PREFIX = "puntual-local"
-
-START_SECONDS_MAX = 30.0
-STOP_SECONDS_MAX = 30.0
-POLL_SECONDS = 0.1
+STACKS = ("storage", "compute", "api")
 USAGE_ERROR = 2
+FAILURE = 1
 
 # The emulator drops these from CloudFormation templates, so they are applied after a deploy.
 EXPIRY = {f"{PREFIX}-occurrences": "expires_at", f"{PREFIX}-idempotency": "expiration"}
 
 
-class Refused(Exception):
-    """Something a person must put right first; the message is for them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    endpoint: str
-    # False when AWS_ENDPOINT_URL named an emulator that somebody else runs.
-    ours: bool
-
-    @property
-    def port(self) -> int:
-        return urlsplit(self.endpoint).port or 80
+class DeployFailed(Exception):
+    """The CDK CLI ended with an error; the message holds the end of what it said."""
 
 
 def main() -> None:
@@ -66,214 +44,95 @@ def main() -> None:
     command = parser.parse_args().command
     try:
         if command == "up":
-            up(target())
+            up()
         else:
             down()
     except Refused as refused:
         print(refused, file=sys.stderr)
         raise SystemExit(USAGE_ERROR) from None
+    except DeployFailed as failed:
+        print(failed, file=sys.stderr)
+        raise SystemExit(FAILURE) from None
 
 
-def up(where: Target) -> None:
+def up() -> None:
+    begun = time.monotonic()
+    endpoint = emulator.chosen_endpoint()
     STATE.mkdir(exist_ok=True)
-    if where.ours:
-        start(where)
-    elif not healthy(where):
-        raise Refused(f"AWS_ENDPOINT_URL is {where.endpoint}, but nothing answers there.")
-    environment = hermetic_environment(where)
-    deploy(environment)
-    restore_expiry(where)
-    outputs = collect_outputs(where)
+    if endpoint.ours:
+        emulator.start(endpoint)
+    elif not emulator.healthy(endpoint):
+        raise Refused(f"AWS_ENDPOINT_URL is {endpoint.url}, but nothing answers there.")
+    print(f"Deploying to {endpoint.url} …", flush=True)
+    deploy(endpoint)
+    restore_expiry(endpoint)
+    outputs = collect_outputs(endpoint)
     OUTPUTS.write_text(json.dumps(outputs, indent=2) + "\n")
     print(
-        f"\nPuntual runs here.\n"
+        f"Puntual runs here, after {time.monotonic() - begun:.0f} s.\n"
         f"  endpoint   {outputs['endpoint']}\n"
         f"  API        {outputs['api_url']}\n"
-        f"  outputs    {OUTPUTS.relative_to(ROOT)}\n"
-        f"  log        {LOG.relative_to(ROOT) if where.ours else '(the emulator is not ours)'}\n"
-        f"Try next: `make demo`, `make e2e`; `make down` stops it."
+        f"  outputs    {relative(OUTPUTS)}\n"
+        f"  log        {relative(emulator.LOG) if endpoint.ours else 'kept by the emulator'}\n"
+        "Next: `make demo` shows it at work, `make e2e` tests it, `make down` stops it."
     )
 
 
 def down() -> None:
-    pid = running_pid()
-    if pid is None:
-        print("The local system is not running.")
-    else:
-        stop(pid)
-        print("The local system is stopped.")
-    PID.unlink(missing_ok=True)
+    stopped = emulator.stop()
     OUTPUTS.unlink(missing_ok=True)
+    print("The local system is stopped." if stopped else "The local system is not running.")
 
 
-def target() -> Target:
-    named = os.environ.get("AWS_ENDPOINT_URL")
-    if named:
-        return Target(endpoint=named.rstrip("/"), ours=False)
-    port = os.environ.get("PUNTUAL_PORT", "4566")
-    if not port.isdecimal():
-        raise Refused(f"PUNTUAL_PORT is {port!r}, not a port number.")
-    return Target(endpoint=f"http://{HOST}:{port}", ours=True)
+def deploy(endpoint: Endpoint) -> None:
+    DEPLOY_LOG.unlink(missing_ok=True)
+    if not stack_outputs(endpoint, "CDKToolkit"):
+        # Outside the project: with a cdk.json in sight, bootstrapping would synthesise first.
+        cdk(endpoint, STATE, "bootstrap", f"aws://{ACCOUNT}/{REGION}")
+    cdk(
+        endpoint,
+        ROOT,
+        "deploy",
+        "--all",
+        "--context=environment=local",
+        "--require-approval=never",
+        "--concurrency=2",
+        "--method=direct",
+        f"--output={ASSEMBLY}",
+    )
 
 
-# -- the emulator ------------------------------------------------------------------------------
-
-
-def start(where: Target) -> None:
-    if running_pid() is not None:
-        if healthy(where):
-            return
-        raise Refused(
-            f"The emulator runs already, but not on port {where.port}: `make down` first."
-        )
-    if port_taken(where.port):
-        raise Refused(f"Port {where.port} is in use: free it, or set PUNTUAL_PORT to another one.")
-    environment = hermetic_environment(where)
-    # Functions run as children of the emulator and inherit its environment; they reach it by
-    # the address that it gives them itself.
-    del environment["AWS_ENDPOINT_URL"]
-    environment |= {"BIND_HOST": HOST, "GATEWAY_PORT": str(where.port), "PYTHONUNBUFFERED": "1"}
-    with LOG.open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own argv
-            [str(ROOT / ".venv" / "bin" / "ministack")],
-            cwd=STATE,
+def cdk(endpoint: Endpoint, directory: Path, *arguments: str) -> None:
+    environment = emulator.hermetic_environment() | {
+        "AWS_ENDPOINT_URL": endpoint.url,
+        "AWS_ENDPOINT_URL_S3": endpoint.url,
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+        "CI": "true",
+        "NODE_NO_WARNINGS": "1",
+        "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+    }
+    command = [str(ROOT / "node_modules" / ".bin" / "cdk"), *arguments]
+    command += ["--no-notices", "--no-version-reporting", "--no-color"]
+    with DEPLOY_LOG.open("ab") as log:
+        done = subprocess.run(  # noqa: S603 - our own argv
+            command,
+            cwd=directory,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            # A group of its own: Ctrl-C in the terminal must not reach it, and whatever it
-            # leaves behind can be found by the group.
-            start_new_session=True,
+            check=False,
         )
-    PID.write_text(f"{process.pid}\n")
-    wait_until_healthy(where, process)
-
-
-def wait_until_healthy(where: Target, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS_MAX
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            PID.unlink(missing_ok=True)
-            raise Refused(f"The emulator ended at once; see {LOG.relative_to(ROOT)}.")
-        if healthy(where):
-            return
-        time.sleep(POLL_SECONDS)
-    stop(process.pid)
-    PID.unlink(missing_ok=True)
-    raise Refused(f"The emulator did not come up; see {LOG.relative_to(ROOT)}.")
-
-
-def healthy(where: Target) -> bool:
-    try:
-        with urllib.request.urlopen(  # noqa: S310 - an http address of this machine
-            f"{where.endpoint}/_localstack/health", timeout=2
-        ) as answer:
-            return bool(answer.status == http_ok())
-    except (urllib.error.URLError, OSError):
-        return False
-
-
-def http_ok() -> int:
-    return 200
-
-
-def port_taken(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((HOST, port)) == 0
-
-
-def running_pid() -> int | None:
-    """The emulator that `up` started, or None: a pid file may be stale, its number reused."""
-    try:
-        pid = int(PID.read_text())
-    except (FileNotFoundError, ValueError):
-        return None
-    listed = subprocess.run(  # noqa: S603 - our own argv
-        ["ps", "-p", str(pid), "-o", "command="],  # noqa: S607 - ps differs in place by system
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return pid if "ministack" in listed.stdout else None
-
-
-def stop(pid: int) -> None:
-    """End the emulator by signal, wait for it, and end what it left in its process group."""
-    os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_SECONDS_MAX
-    while group_alive(pid) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    if group_alive(pid):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def group_alive(group: int) -> bool:
-    try:
-        # Reaps the emulator where it is our own child; a zombie counts as alive otherwise.
-        os.waitpid(group, os.WNOHANG)
-    except ChildProcessError:
-        pass
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-# -- the deployment ----------------------------------------------------------------------------
-
-
-def hermetic_environment(where: Target) -> dict[str, str]:
-    """This process's environment without anything that could reach a real AWS account."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return kept | {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_ENDPOINT_URL": where.endpoint,
-        # The CDK CLI puts its assets into a bucket by this address instead of a host name.
-        "AWS_ENDPOINT_URL_S3": where.endpoint,
-        "CDK_DISABLE_CLI_TELEMETRY": "true",
-        "CDK_DEFAULT_ACCOUNT": ACCOUNT,
-        "CDK_DEFAULT_REGION": REGION,
-        "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": "1",
-    }
-
-
-def deploy(environment: Mapping[str, str]) -> None:
-    cdk(environment, "bootstrap", f"aws://{ACCOUNT}/{REGION}")
-    cdk(
-        environment,
-        "deploy",
-        "--all",
-        "--require-approval=never",
-        "--concurrency=2",
-        "--method=direct",
-    )
-
-
-def cdk(environment: Mapping[str, str], *arguments: str) -> None:
-    command = [
-        str(ROOT / "node_modules" / ".bin" / "cdk"),
-        *arguments,
-        "--context=environment=local",
-        f"--output={ASSEMBLY}",
-        "--no-notices",
-        "--no-version-reporting",
-        "--progress=events",
-    ]
-    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603 - our own
     if done.returncode:
-        raise Refused(f"`cdk {arguments[0]}` failed, see above.")
+        said = DEPLOY_LOG.read_text(errors="replace").splitlines()[-25:]
+        raise DeployFailed(
+            "\n".join([*said, f"`cdk {arguments[0]}` failed; all of it is in {relative(DEPLOY_LOG)}"])
+        )
 
 
-def restore_expiry(where: Target) -> None:
-    dynamodb = client("dynamodb", where)
+def restore_expiry(endpoint: Endpoint) -> None:
+    dynamodb = client("dynamodb", endpoint)
     for table, attribute in EXPIRY.items():
         described = dynamodb.describe_time_to_live(TableName=table)
         if described["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED":
@@ -284,35 +143,40 @@ def restore_expiry(where: Target) -> None:
         )
 
 
-def collect_outputs(where: Target) -> dict[str, Any]:
-    """What tests and the demo need to know: plain names, by kind."""
+def collect_outputs(endpoint: Endpoint) -> dict[str, Any]:
+    """What tests and the demo need to know: addresses and plain names, by kind."""
     stacks: dict[str, str] = {}
-    for stack in ("storage", "compute", "api"):
-        stacks |= stack_outputs(where, f"{PREFIX}-{stack}")
+    for stack in STACKS:
+        stacks |= stack_outputs(endpoint, f"{PREFIX}-{stack}")
+    if "ApiId" not in stacks:
+        raise DeployFailed(f"The stacks have no API; see {relative(DEPLOY_LOG)}")
     api_id, stage = stacks["ApiId"], stacks["ApiStage"]
+    dead_letters = named_by_suffix(stacks, "DlqUrl")
     return {
-        "endpoint": where.endpoint,
+        "endpoint": endpoint.url,
         "region": REGION,
         "account": ACCOUNT,
         # The stack's own output is an address in the cloud.
-        "api_url": f"{where.endpoint}/restapis/{api_id}/{stage}/_user_request_/",
-        "tables": chosen(stacks, "Table"),
-        "queues": chosen(stacks, "QueueUrl") | suffixed(chosen(stacks, "DlqUrl"), "_dlq"),
-        "functions": chosen(stacks, "Function"),
+        "api_url": f"{endpoint.url}/restapis/{api_id}/{stage}/_user_request_/",
+        "tables": named_by_suffix(stacks, "Table"),
+        "queues": named_by_suffix(stacks, "QueueUrl")
+        | {f"{lane}_dlq": url for lane, url in dead_letters.items()},
+        "functions": named_by_suffix(stacks, "Function"),
     }
 
 
-def stack_outputs(where: Target, stack: str) -> dict[str, str]:
+def stack_outputs(endpoint: Endpoint, stack: str) -> dict[str, str]:
+    """The outputs of a stack, empty where there is no such stack."""
     try:
-        described = client("cloudformation", where).describe_stacks(StackName=stack)
-    except ClientError as error:
-        raise Refused(f"Stack {stack} is not there after the deploy.") from error
+        described = client("cloudformation", endpoint).describe_stacks(StackName=stack)
+    except ClientError:
+        return {}
     outputs = described["Stacks"][0].get("Outputs", [])
     return {output["OutputKey"]: output["OutputValue"] for output in outputs}
 
 
-def chosen(outputs: Mapping[str, str], suffix: str) -> dict[str, str]:
-    """Outputs named `<Thing><suffix>`, as `<thing>`."""
+def named_by_suffix(outputs: Mapping[str, str], suffix: str) -> dict[str, str]:
+    """Outputs named `<SomeThing><suffix>`, as `some_thing`."""
     return {
         snake(name.removesuffix(suffix)): value
         for name, value in outputs.items()
@@ -320,24 +184,23 @@ def chosen(outputs: Mapping[str, str], suffix: str) -> dict[str, str]:
     }
 
 
-def suffixed(named: Mapping[str, str], suffix: str) -> dict[str, str]:
-    return {f"{name}{suffix}": value for name, value in named.items()}
-
-
 def snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip(
-        "_"
-    )
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")
 
 
-def client(service: str, where: Target) -> Any:
+def client(service: str, endpoint: Endpoint) -> Any:
     return boto3.client(  # type: ignore[call-overload]
         service,
-        endpoint_url=where.endpoint,
+        endpoint_url=endpoint.url,
         region_name=REGION,
         aws_access_key_id="test",
         aws_secret_access_key="test",  # noqa: S106 - what every emulator takes
+        config=Config(retries={"mode": "standard", "max_attempts": 3}),
     )
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

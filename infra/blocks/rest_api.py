@@ -14,8 +14,6 @@ from infra.blocks.acknowledgements import acknowledge
 from infra.blocks.function import log_retention
 from infra.environments import Environment
 
-STAGE = "v"
-
 PROBLEM_JSON = "application/problem+json"
 
 
@@ -109,7 +107,7 @@ class RestApi(Construct):
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
         return apigateway.StageOptions(
-            stage_name=STAGE,
+            stage_name=environment.name,
             throttling_rate_limit=environment.api_rate_per_second,
             throttling_burst_limit=environment.api_burst,
             access_log_destination=apigateway.LogGroupLogDestination(access_log),
