@@ -1,0 +1,1 @@
+"""Wires the use cases; the only module that knows the adapters."""

@@ -1,0 +1,51 @@
+"""No test may reach the network or a real account."""
+
+import ipaddress
+import os
+import socket
+from typing import Any
+
+import pytest
+
+# Before any AWS library reads the environment: these open nothing, wherever they would be sent.
+os.environ.update(
+    {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_SESSION_TOKEN": "testing",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+)
+for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL"):
+    os.environ.pop(name, None)
+
+_connect = socket.socket.connect
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a Unix socket
+    host = str(address[0])
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _guarded_connect(self: socket.socket, address: Any) -> None:
+    if not _is_local(address):
+        raise AssertionError(f"a test tried to reach {address!r}")
+    _connect(self, address)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", _guarded_connect)
+        yield

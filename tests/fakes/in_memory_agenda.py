@@ -1,0 +1,51 @@
+"""The agenda in memory."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from puntual.domain.agenda import Cursor
+from puntual.domain.instant import text_of
+
+
+def sort_key_of(cursor: Cursor) -> str:
+    parts = (
+        text_of(cursor.available_at),
+        cursor.tenant,
+        cursor.schedule,
+        str(cursor.version),
+    )
+    return "#".join(parts)
+
+
+class InMemoryAgenda:
+    def __init__(self) -> None:
+        self.buckets: dict[tuple[int, datetime], dict[str, Cursor]] = {}
+        self.quarantined: dict[tuple[int, str], tuple[Cursor, str]] = {}
+
+    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+        cursors = self.buckets.get((shard, bucket), {})
+        return tuple(cursors[key] for key in sorted(cursors)[:limit])
+
+    def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
+        for cursor in cursors:
+            bucket = self.buckets.setdefault((shard, cursor.bucket), {})
+            bucket[sort_key_of(cursor)] = cursor
+
+    def delete(self, shard: int, cursors: Sequence[Cursor]) -> None:
+        for cursor in cursors:
+            place = (shard, cursor.bucket)
+            bucket = self.buckets.get(place, {})
+            bucket.pop(sort_key_of(cursor), None)
+            if not bucket:
+                self.buckets.pop(place, None)
+
+    def quarantine(self, shard: int, cursor: Cursor, *, reason: str) -> None:
+        self.quarantined.setdefault((shard, sort_key_of(cursor)), (cursor, reason))
+
+    def cursors(self) -> tuple[tuple[int, Cursor], ...]:
+        """Every cursor with its shard, in the order of shard and time."""
+        return tuple(
+            (shard, cursors[key])
+            for (shard, _), cursors in sorted(self.buckets.items())
+            for key in sorted(cursors)
+        )

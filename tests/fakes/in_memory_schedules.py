@@ -1,0 +1,120 @@
+"""Heads and versions in memory; their transactions reach into agenda and tenants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from puntual.application.ports import (
+    AlreadyExists,
+    Created,
+    CreateResult,
+    QuotaReached,
+    SchedulePage,
+    TenantUnknown,
+)
+from puntual.domain.agenda import Cursor
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from puntual.domain.tenant import ScheduleId, TenantId
+from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_tenants import InMemoryTenants
+
+HEADS_MAX = 100
+
+
+class InMemorySchedules:
+    """Without `knows_own_writes` a repeated write takes its own row for another's (P9 off)."""
+
+    def __init__(
+        self,
+        *,
+        agenda: InMemoryAgenda,
+        tenants: InMemoryTenants,
+        knows_own_writes: bool = True,
+    ) -> None:
+        self.agenda, self.tenants = agenda, tenants
+        self.knows_own_writes = knows_own_writes
+        self.head_rows: dict[ScheduleKey, Schedule] = {}
+        self.version_rows: dict[tuple[ScheduleKey, int], ScheduleVersion] = {}
+
+    def create(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> CreateResult:
+        if head.key in self.head_rows:
+            return Created() if self._is_own(version) else AlreadyExists()
+        tenant = self.tenants.get(head.tenant)
+        if tenant is None:
+            return TenantUnknown()
+        if tenant.schedules >= tenant.schedules_max:
+            return QuotaReached()
+        self.tenants.count(head.tenant, +1)
+        self._put(head, version, cursor, shard)
+        return Created()
+
+    def advance(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> bool:
+        assert head.version == version.version
+        known = self.head_rows.get(head.key)
+        if known is None or known.version != head.version - 1:
+            return self._is_own(version)
+        ended = self.version_rows[head.key, known.version]
+        assert ended.until is None, "an end is set once"
+        self.version_rows[head.key, known.version] = replace(ended, until=version.effective_from)
+        if head.state is ScheduleState.CANCELED:
+            self.tenants.count(head.tenant, -1)
+        self._put(head, version, cursor, shard)
+        return True
+
+    def head(self, key: ScheduleKey) -> Schedule | None:
+        return self.head_rows.get(key)
+
+    def heads(self, keys: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
+        assert len(keys) == len(set(keys)) <= HEADS_MAX
+        return {key: self.head_rows[key] for key in keys if key in self.head_rows}
+
+    def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
+        return self.version_rows.get((key, version))
+
+    def complete(self, key: ScheduleKey, version: int) -> bool:
+        head = self.head_rows.get(key)
+        if head is None or head.version != version or head.state is not ScheduleState.ACTIVE:
+            return False
+        self.head_rows[key] = replace(head, state=ScheduleState.COMPLETED)
+        return True
+
+    def listed(
+        self,
+        tenant: TenantId,
+        *,
+        prefix: str,
+        state: ScheduleState | None,
+        after: ScheduleId | None,
+        limit: int,
+    ) -> SchedulePage:
+        found = sorted(
+            (
+                head
+                for head in self.head_rows.values()
+                if head.tenant == tenant
+                and head.schedule.startswith(prefix)
+                and (state is None or head.state is state)
+                and (after is None or head.schedule > after)
+            ),
+            key=lambda head: head.schedule,
+        )
+        shown = tuple(found[:limit])
+        return SchedulePage(
+            schedules=shown, after=shown[-1].schedule if len(found) > limit else None
+        )
+
+    def _put(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, shard: int
+    ) -> None:
+        self.head_rows[head.key] = head
+        self.version_rows[head.key, version.version] = version
+        if cursor is not None:
+            self.agenda.put(shard, [cursor])
+
+    def _is_own(self, version: ScheduleVersion) -> bool:
+        """Tell whether this very write has been done: versions never change but for their end."""
+        row = self.version_rows.get((version.key, version.version))
+        return self.knows_own_writes and row is not None and replace(row, until=None) == version

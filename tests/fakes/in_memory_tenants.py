@@ -1,0 +1,25 @@
+"""The tenants in memory."""
+
+from dataclasses import replace
+
+from puntual.domain.tenant import Tenant, TenantId
+
+
+class InMemoryTenants:
+    def __init__(self) -> None:
+        self.rows: dict[TenantId, Tenant] = {}
+
+    def get(self, tenant: TenantId) -> Tenant | None:
+        return self.rows.get(tenant)
+
+    def register(self, tenant: Tenant) -> Tenant:
+        known = self.rows.get(tenant.tenant)
+        registered = replace(tenant, schedules=known.schedules if known else 0)
+        self.rows[tenant.tenant] = registered
+        return registered
+
+    def count(self, tenant: TenantId, change: int) -> None:
+        """Count schedules; a part of the transactions that create and cancel them."""
+        row = self.rows[tenant]
+        assert row.schedules + change >= 0
+        self.rows[tenant] = replace(row, schedules=row.schedules + change)
