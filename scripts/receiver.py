@@ -1,8 +1,9 @@
 """A small webhook receiver for the demo and the end-to-end tests.
 
 The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 to the first attempt
-of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers, and
-`/sometimes/<percent>` answers 500 to that share of first attempts.
+of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
+`/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that share
+of first attempts.
 """
 
 import threading
@@ -74,7 +75,9 @@ class Book:
                 return 503
             case "refuses":
                 return 400
-            case "hangs":
+            case "hangs-first" if before > 0:
+                return 200
+            case "hangs" | "hangs-first":
                 self.stopping.wait(HANG_SECONDS)
                 return 200
             case _:
