@@ -127,7 +127,9 @@ def cdk(endpoint: Endpoint, directory: Path, *arguments: str) -> None:
     if done.returncode:
         said = DEPLOY_LOG.read_text(errors="replace").splitlines()[-25:]
         raise DeployFailed(
-            "\n".join([*said, f"`cdk {arguments[0]}` failed; all of it is in {relative(DEPLOY_LOG)}"])
+            "\n".join(
+                [*said, f"`cdk {arguments[0]}` failed; all of it is in {relative(DEPLOY_LOG)}"]
+            )
         )
 
 

@@ -33,12 +33,8 @@ class Planner(Construct):
                 grants.on_table(tables.schedules, "GetItem", "BatchGetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
                 grants.on_table(tables.shards, "GetItem", "PutItem", "UpdateItem"),
-                grants.on_table(
-                    tables.agenda, "Query", "BatchWriteItem", "PutItem", "DeleteItem"
-                ),
-                grants.on_table(
-                    tables.outbox, "Query", "BatchWriteItem", "PutItem", "DeleteItem"
-                ),
+                grants.on_table(tables.agenda, "Query", "BatchWriteItem", "PutItem", "DeleteItem"),
+                grants.on_table(tables.outbox, "Query", "BatchWriteItem", "PutItem", "DeleteItem"),
                 grants.on_table(tables.occurrences, "PutItem"),
                 grants.send(lanes.queues),
             ],

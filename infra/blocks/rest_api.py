@@ -37,9 +37,7 @@ REFUSALS: Sequence[Refusal] = [
         status=400,
     ),
     Refusal(type=apigateway.ResponseType.EXPIRED_TOKEN, title="Expired token", status=403),
-    Refusal(
-        type=apigateway.ResponseType.INTEGRATION_FAILURE, title="Service failure", status=503
-    ),
+    Refusal(type=apigateway.ResponseType.INTEGRATION_FAILURE, title="Service failure", status=503),
     Refusal(
         type=apigateway.ResponseType.INTEGRATION_TIMEOUT, title="Service timed out", status=504
     ),
@@ -50,9 +48,7 @@ REFUSALS: Sequence[Refusal] = [
         status=403,
     ),
     Refusal(type=apigateway.ResponseType.QUOTA_EXCEEDED, title="Quota exceeded", status=429),
-    Refusal(
-        type=apigateway.ResponseType.REQUEST_TOO_LARGE, title="Request too large", status=413
-    ),
+    Refusal(type=apigateway.ResponseType.REQUEST_TOO_LARGE, title="Request too large", status=413),
     Refusal(type=apigateway.ResponseType.RESOURCE_NOT_FOUND, title="Not found", status=404),
     Refusal(type=apigateway.ResponseType.THROTTLED, title="Too many requests", status=429),
     Refusal(type=apigateway.ResponseType.UNAUTHORIZED, title="Unauthorized", status=401),
