@@ -15,7 +15,7 @@ UV ?= $(shell command -v uv || echo .tools/bin/uv)
 PY := .venv/bin/python
 # CDK warns at length about Node.js releases that work but are no longer kept up.
 QUIET_NODE := NODE_NO_WARNINGS=1 JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 \
-	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1
+	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=20
 CDK := $(QUIET_NODE) node_modules/.bin/cdk
 ENVIRONMENTS := local dev staging prod
 STAMPS := build/stamps
