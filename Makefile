@@ -15,7 +15,7 @@ UV ?= $(shell command -v uv || echo .tools/bin/uv)
 PY := .venv/bin/python
 # CDK warns at length about Node.js releases that work but are no longer kept up.
 QUIET_NODE := NODE_NO_WARNINGS=1 JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 \
-	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1
+	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=20
 CDK := $(QUIET_NODE) node_modules/.bin/cdk
 ENVIRONMENTS := local dev staging prod
 STAMPS := build/stamps
@@ -30,7 +30,7 @@ PYTEST := $(OFFLINE) $(PY) -m pytest -n $(WORKERS) --dist loadgroup
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9_-]+:.*## / {printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9_-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ## -- environment ---------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ def chosen_endpoint() -> Endpoint:
 
 
 def hermetic_environment() -> dict[str, str]:
-    """This process's environment without anything that could reach a real AWS account."""
+    """Our environment without anything that could reach a real AWS account."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return kept | {
         "AWS_ACCESS_KEY_ID": "test",

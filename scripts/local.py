@@ -110,7 +110,7 @@ def cdk(endpoint: Endpoint, directory: Path, *arguments: str) -> None:
         "CI": "true",
         "NODE_NO_WARNINGS": "1",
         "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": "1",
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",
     }
     command = [str(ROOT / "node_modules" / ".bin" / "cdk"), *arguments]
     command += ["--no-notices", "--no-version-reporting", "--no-color"]

@@ -50,9 +50,7 @@ def test_a_cron_schedule_made_shortly_before_its_minute_fires_in_that_minute(
 def test_a_rate_schedule_fires_each_interval(stage: Stage) -> None:
     made = stage.create(expression="rate(1 minute)")
     first, second = stage.receiver.wait_for(made["id"], 2, seconds=150)
-    gap = datetime.fromisoformat(second.scheduled_for) - datetime.fromisoformat(
-        first.scheduled_for
-    )
+    gap = datetime.fromisoformat(second.scheduled_for) - datetime.fromisoformat(first.scheduled_for)
     assert gap == MINUTE
     assert first.key != second.key
 
