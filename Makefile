@@ -8,7 +8,11 @@ SHELL := /bin/bash
 
 ENV ?= dev
 SEEDS ?= 200
+SCHEDULES ?= 0
 WORKERS ?= auto
+# End-to-end tests mostly wait, so more of them run at once than there are processors.
+E2E_WORKERS ?= 4
+E2E_PORT ?= 4577
 PYTHON ?= python3
 UV ?= $(shell command -v uv || echo .tools/bin/uv)
 
@@ -85,11 +89,17 @@ sim: setup ## Hostile interleavings of the real use cases: make sim SEEDS=1000
 	PUNTUAL_SEEDS=$(SEEDS) $(PYTEST) tests/simulation
 
 .PHONY: e2e
-e2e: up ## End-to-end tests on the local system
-	$(OFFLINE) $(PY) -m pytest tests/e2e
+e2e: setup $(STAMPS)/layer-host ## End-to-end tests on a local system of their own
+	@export PUNTUAL_PORT=$(E2E_PORT) PUNTUAL_STATE=.local/e2e; \
+	trap '$(PY) -m scripts.local down' EXIT; \
+	$(PY) -m scripts.local up; \
+	$(OFFLINE) $(PY) -m pytest -n $(E2E_WORKERS) --dist loadgroup tests/e2e
 
 .PHONY: check
-check: lint types imports test synth ## Everything CI runs
+check: lint types imports test synth templates e2e ## Everything CI runs
+
+.PHONY: templates
+templates: synth ## cfn-lint over the synthesised templates
 	.venv/bin/cfn-lint --ignore-checks W3005 -- cdk.out/*/*.template.json
 
 .PHONY: nightly
@@ -97,7 +107,7 @@ nightly: ## The long run: check, many seeds, long property searches, end to end
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=nightly $(MAKE) test
 	$(MAKE) sim SEEDS=5000
-	$(MAKE) e2e
+	$(MAKE) demo SCHEDULES=1000
 
 ## -- build and deploy ----------------------------------------------------------------------
 
@@ -128,5 +138,5 @@ down: ## Stop the local system
 	@if [ -x $(PY) ]; then $(PY) -m scripts.local down; else echo "Nothing is installed, so nothing runs."; fi
 
 .PHONY: demo
-demo: up ## See it work: schedules that fire, a crash, a recovery
-	$(PY) -m scripts.demo
+demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
+	$(PY) -m scripts.demo --schedules $(SCHEDULES)

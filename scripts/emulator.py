@@ -15,7 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-STATE = ROOT / ".local"
+# The end-to-end tests keep theirs apart, so that they leave a running system alone.
+STATE = ROOT / os.environ.get("PUNTUAL_STATE", ".local")
 PID = STATE / "ministack.pid"
 LOG = STATE / "ministack.log"
 SCRATCH = STATE / "tmp"

@@ -58,7 +58,7 @@ def main() -> None:
 def up() -> None:
     begun = time.monotonic()
     endpoint = emulator.chosen_endpoint()
-    STATE.mkdir(exist_ok=True)
+    STATE.mkdir(parents=True, exist_ok=True)
     if endpoint.ours:
         emulator.start(endpoint)
     elif not emulator.healthy(endpoint):

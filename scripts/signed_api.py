@@ -53,7 +53,7 @@ class SignedApi:
             SigV4Auth(CREDENTIALS, "execute-api", self._region).add_auth(request)
         answer = self._pool.request(
             method,
-            request.url,
+            self._url + path,
             body=data,
             headers=dict(request.headers.items()),
             timeout=TIMEOUT_SECONDS,

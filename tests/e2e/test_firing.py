@@ -59,8 +59,9 @@ def test_a_rate_schedule_fires_each_interval(stage: Stage) -> None:
 def test_a_queue_receives_the_payload_under_the_occurrence_id(stage: Stage, *, fifo: bool) -> None:
     sqs = boto3.client("sqs", endpoint_url=stage.outputs["endpoint"], region_name="us-east-1")
     name = f"puntual-target-{stage.tenant}" + (".fifo" if fifo else "")
-    attributes = {"FifoQueue": "true"} if fifo else {}
-    url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if fifo else {})[
+        "QueueUrl"
+    ]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
         "QueueArn"
     ]
