@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.message import Message
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
-from puntual.domain.run import LEASE_MARGIN, Attempt, Note, Run, RunState
+from puntual.domain.run import LEASE_MARGIN, RETENTION_MIN, Attempt, Note, Run, RunState
 from puntual.domain.schedule import Schedule, ScheduleVersion
 from puntual.domain.target import Failed
 
@@ -20,6 +20,9 @@ FOREIGN_WAIT = timedelta(seconds=60)
 
 RECORD_TIME = timedelta(seconds=15)
 """What a lease holds beyond the target's timeout: time to record the outcome."""
+
+RUN_AGE_MAX = RETENTION_MIN - timedelta(days=2)
+"""Age from which nothing starts: the ledger may soon forget that it ran."""
 
 STALLED_AFTER_PARKS = 5
 LOST_RACES_MAX = 3
@@ -149,6 +152,8 @@ def _voided(message: Message, row: Run | None, standing: Standing, now: datetime
 def _missed(message: Message, standing: Standing, now: datetime) -> End | None:
     """Apply the misfire policy at a first claim: the lag may have lain in the queue (E5)."""
     occurrence, misfire = message.occurrence, standing.policies.misfire
+    if now - occurrence.scheduled_for > RUN_AGE_MAX:
+        return End(run=_rowless(message, RunState.MISSED, "older than the ledger remembers"))
     late = now - message.available_at
     if not occurrence.is_regular or late <= misfire.after:
         return None

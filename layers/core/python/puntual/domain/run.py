@@ -12,6 +12,9 @@ from puntual.domain.tenant import ScheduleId, TenantId
 LEASE_MARGIN = timedelta(seconds=5)
 """How far two functions' clocks may differ before a lease that one holds looks free to another."""
 
+RETENTION_MIN = timedelta(days=30)
+"""How long the ledger remembers a run, at least."""
+
 DETAIL_LENGTH_MAX = 200
 
 

@@ -1,0 +1,208 @@
+"""Webhook targets over HTTP/1.1, at the address that was checked and never at another.
+
+A tenant chooses the URL, so the name is resolved here, every address is judged, and the connection
+is made to the judged address itself: a name that changes its answer between the check and the
+connection gains nothing. Redirects are not followed.
+"""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import SplitResult, urlsplit
+
+from puntual.application.ports import Clock
+from puntual.domain.instant import text_of
+from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
+
+RETRYABLE_STATUSES = frozenset({408, 425, 429})
+ANSWER_BYTES_MAX = 16 * 1024
+SECONDS_LEFT_MIN = 0.001
+_EMBEDS_IPV4 = (
+    ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
+    ipaddress.IPv6Network("64:ff9b:1::/48"),  # local NAT64 (RFC 8215)
+    ipaddress.IPv6Network("2002::/16"),  # 6to4 (RFC 3056)
+    ipaddress.IPv6Network("2001::/32"),  # Teredo (RFC 4380)
+    ipaddress.IPv6Network("::/96"),  # IPv4-compatible (RFC 4291)
+)
+
+Resolve = Callable[[str, int], list[str]]
+
+
+class AddressRefused(Exception):
+    """The host's name leads to an address that no tenant may reach."""
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """Give the addresses of a host, as the system resolves it."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in found))
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an address is on the public internet, by what it embeds too."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return is_public(str(ip.ipv4_mapped))
+        if any(ip in network for network in _EMBEDS_IPV4):
+            return False
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpWebhooks:
+    """`allow_private` is for one machine only: it lets a receiver on loopback be reached."""
+
+    clock: Clock
+    allow_private: bool
+    resolve: Resolve = resolved
+    tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
+
+    def deliver(self, delivery: Delivery) -> DeliveryResult:
+        """POST the payload once. Whatever the receiver does is a result."""
+        assert isinstance(delivery.target, WebhookTarget)
+        seconds = (delivery.deadline - self.clock.now()).total_seconds()
+        if seconds <= 0:
+            return Failed(detail="timeout before the call", retryable=True)
+        url = urlsplit(delivery.target.url)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        ended = threading.Event()
+        try:
+            addresses = self._checked_addresses(url.hostname or "", port)
+            with self._connected(url, addresses, port, delivery.deadline, ended) as connection:
+                return self._posted(connection, url, delivery)
+        except AddressRefused as error:
+            return Failed(detail=str(error), retryable=False)
+        except ssl.SSLError as error:
+            return Failed(detail=f"TLS: {error.reason or 'failed'}", retryable=True)
+        except (OSError, http.client.HTTPException) as error:
+            if ended.is_set() or isinstance(error, TimeoutError):
+                return Failed(detail=f"timeout after {seconds:.1f} s", retryable=True)
+            return Failed(detail=f"connection: {type(error).__name__}", retryable=True)
+
+    def _checked_addresses(self, host: str, port: int) -> list[str]:
+        addresses = self.resolve(host, port)
+        if not self.allow_private and not all(is_public(address) for address in addresses):
+            raise AddressRefused("the host has a private or reserved address, which is refused")
+        return addresses
+
+    @contextmanager
+    def _connected(
+        self,
+        url: SplitResult,
+        addresses: list[str],
+        port: int,
+        deadline: datetime,
+        ended: threading.Event,
+    ) -> Iterator[http.client.HTTPConnection]:
+        """Connect within the time; a watchdog ends the call when the whole of it is used up.
+
+        Socket timeouts bound single reads only: a receiver that answers a byte at a time would
+        otherwise outlive the lease.
+        """
+        connection = http.client.HTTPConnection(url.hostname or "", port)
+        raw = _first_that_answers(addresses, port, self._seconds_left(deadline))
+
+        def end() -> None:
+            ended.set()
+            with _quiet():
+                raw.shutdown(socket.SHUT_RDWR)
+
+        left = self._seconds_left(deadline)
+        raw.settimeout(left)
+        watchdog = threading.Timer(left, end)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            connection.sock = raw
+            if url.scheme == "https":
+                connection.sock = self.tls.wrap_socket(raw, server_hostname=url.hostname)
+            yield connection
+        finally:
+            watchdog.cancel()
+            connection.close()
+            raw.close()
+
+    def _seconds_left(self, deadline: datetime) -> float:
+        return max((deadline - self.clock.now()).total_seconds(), SECONDS_LEFT_MIN)
+
+    def _posted(
+        self, connection: http.client.HTTPConnection, url: SplitResult, delivery: Delivery
+    ) -> DeliveryResult:
+        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        host = url.netloc.rpartition("@")[2]
+        body = delivery.payload.encode()
+        connection.request("POST", path, body=body, headers=_headers(host, delivery))
+        answer = connection.getresponse()
+        result = _result(answer, self.clock.now())
+        with _quiet():
+            answer.read(ANSWER_BYTES_MAX)  # so that a polite receiver sees its answer taken
+        return result
+
+
+def _first_that_answers(addresses: list[str], port: int, seconds: float) -> socket.socket:
+    """Connect to the addresses in turn, as the system ordered them, in equal shares of the time."""
+    share = seconds / len(addresses)
+    for address in addresses[:-1]:
+        with _quiet():
+            return socket.create_connection((address, port), timeout=share)
+    return socket.create_connection((addresses[-1], port), timeout=share)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let a connection that is over fail: its result is known already."""
+    try:
+        yield
+    except (OSError, http.client.HTTPException):
+        return
+
+
+def _headers(host: str, delivery: Delivery) -> dict[str, str]:
+    occurrence = delivery.occurrence
+    return {
+        "Host": host,
+        "Content-Type": "application/json",
+        "User-Agent": "Puntual",
+        "Connection": "close",
+        "Idempotency-Key": occurrence.id,
+        "Puntual-Tenant": occurrence.tenant,
+        "Puntual-Schedule": occurrence.schedule,
+        "Puntual-Scheduled-For": text_of(occurrence.scheduled_for),
+        "Puntual-Attempt": str(delivery.attempt),
+    }
+
+
+def _result(answer: http.client.HTTPResponse, now: datetime) -> DeliveryResult:
+    detail = f"HTTP {answer.status}"
+    if 200 <= answer.status < 300:  # noqa: PLR2004 the success class of RFC 9110
+        return Delivered(detail=detail)
+    retryable = answer.status in RETRYABLE_STATUSES or answer.status >= 500  # noqa: PLR2004
+    return Failed(
+        detail=detail,
+        retryable=retryable,
+        retry_after=_retry_after(answer.getheader("Retry-After"), now) if retryable else None,
+    )
+
+
+def _retry_after(value: str | None, now: datetime) -> timedelta | None:
+    """Read seconds or a date (RFC 9110, 10.2.3); None for anything else."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit() and len(text) <= 9:  # noqa: PLR2004 30 years
+        return timedelta(seconds=int(text))
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return max(until - now, timedelta(0))

@@ -1,0 +1,81 @@
+"""Queue targets: a tenant's registered SQS queue, standard or FIFO."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from puntual.domain.instant import text_of
+from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, QueueTarget
+
+if TYPE_CHECKING:  # stubs are not in the layer
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
+
+QUEUES_KNOWN_MAX = 1_000
+
+_FINAL_ERRORS = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "QueueDoesNotExist",
+        "InvalidMessageContents",
+        "InvalidParameterValue",
+        "KmsAccessDenied",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqsTargets:
+    client: "SQSClient"
+    _urls: dict[str, str] = field(default_factory=dict)
+
+    def deliver(self, delivery: Delivery) -> DeliveryResult:
+        """Send the payload once; on FIFO queues the occurrence id is the deduplication id."""
+        target, occurrence = delivery.target, delivery.occurrence
+        assert isinstance(target, QueueTarget)
+        try:
+            url = self._url(target.arn)
+            if target.is_fifo:
+                sent = self.client.send_message(
+                    QueueUrl=url,
+                    MessageBody=delivery.payload,
+                    MessageAttributes=_attributes(delivery),
+                    MessageGroupId=occurrence.schedule,
+                    MessageDeduplicationId=occurrence.id,
+                )
+            else:
+                sent = self.client.send_message(
+                    QueueUrl=url,
+                    MessageBody=delivery.payload,
+                    MessageAttributes=_attributes(delivery),
+                )
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "unknown")
+            return Failed(detail=f"SQS {code}", retryable=code not in _FINAL_ERRORS)
+        except BotoCoreError as error:
+            return Failed(detail=f"SQS {type(error).__name__}", retryable=True)
+        return Delivered(detail=f"SQS {sent['MessageId']}")
+
+    def _url(self, arn: str) -> str:
+        if arn not in self._urls:
+            if len(self._urls) >= QUEUES_KNOWN_MAX:
+                self._urls.clear()
+            _, _, _, _, account, name = arn.split(":")
+            found = self.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
+            self._urls[arn] = found["QueueUrl"]
+        return self._urls[arn]
+
+
+def _attributes(delivery: Delivery) -> dict[str, "MessageAttributeValueTypeDef"]:
+    occurrence = delivery.occurrence
+    texts = {
+        "Idempotency-Key": occurrence.id,
+        "Puntual-Tenant": occurrence.tenant,
+        "Puntual-Schedule": occurrence.schedule,
+        "Puntual-Scheduled-For": text_of(occurrence.scheduled_for),
+        "Puntual-Attempt": str(delivery.attempt),
+    }
+    return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}

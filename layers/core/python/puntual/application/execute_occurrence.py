@@ -1,0 +1,79 @@
+"""Deliver an occurrence to its target: claim, call, record the outcome."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from puntual.application.ports import Chance, Targets
+from puntual.application.settle_message import Settled, SettleMessage
+from puntual.domain.judgement import RECORD_TIME, Claim, Standing, failed, succeeded
+from puntual.domain.message import Message
+from puntual.domain.run import Run, RunState
+from puntual.domain.target import (
+    Delivered,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    QueueTarget,
+    WebhookTarget,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteOccurrence:
+    settle_message: SettleMessage
+    webhooks: Targets
+    queues: Targets
+    chance: Chance
+
+    def __call__(self, message: Message, *, visible_at: datetime) -> Settled:
+        """Handle one received message, first visible in its lane at `visible_at`.
+
+        Raises `Unavailable` where a table or queue did not answer: the message must be kept.
+        """
+        return self.settle_message.settle(message.enqueued(visible_at), self._claim)
+
+    def _claim(
+        self, message: Message, seen: Run | None, claim: Claim, standing: Standing
+    ) -> Settled | None:
+        run = self.settle_message.signed(claim.run)
+        if not self.settle_message.ledger.swap(run, seen=seen):
+            return None
+        assert run.lease_until is not None
+        deadline = run.lease_until - RECORD_TIME
+        if self.settle_message.clock.now() >= deadline:
+            # Frozen since the claim: the lease may soon be another's, so the target is not called.
+            return None
+        delivery = Delivery(
+            occurrence=run.occurrence,
+            attempt=run.attempt,
+            target=standing.version.target,
+            payload=standing.version.payload,
+            deadline=deadline,
+        )
+        return self._record(message, run, self._deliver(delivery), standing)
+
+    def _deliver(self, delivery: Delivery) -> DeliveryResult:
+        match delivery.target:
+            case WebhookTarget():
+                return self.webhooks.deliver(delivery)
+            case QueueTarget():
+                return self.queues.deliver(delivery)
+
+    def _record(
+        self, message: Message, run: Run, result: DeliveryResult, standing: Standing
+    ) -> Settled | None:
+        desk, now = self.settle_message, self.settle_message.clock.now()
+        match result:
+            case Delivered():
+                outcome = succeeded(run, detail=result.detail, now=now)
+            case Failed():
+                retry, chance = standing.policies.retry, self.chance.fraction()
+                outcome = failed(run, result, retry=retry, chance=chance, now=now)
+        outcome = desk.signed(outcome)
+        if not desk.ledger.record(outcome):
+            return None
+        if outcome.state is RunState.RETRY_WAIT:
+            assert outcome.not_before is not None
+            parked = desk.park(message, outcome.not_before, why=outcome.state)
+            return Settled(why=parked.why, keep=parked.keep, run=outcome)
+        return desk.forget(message, outcome, standing)

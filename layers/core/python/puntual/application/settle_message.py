@@ -1,0 +1,165 @@
+"""What executor and undeliverable share: gather the facts, judge, write what the verdict says."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from puntual.application.ports import Clock, IdSource, Lanes, Ledger, Schedules, Sending
+from puntual.domain.expression import Rule
+from puntual.domain.judgement import (
+    LOST_RACES_MAX,
+    STALLED_AFTER_PARKS,
+    Claim,
+    Drop,
+    End,
+    Forget,
+    Park,
+    Standing,
+    before_head,
+    before_row,
+    judge,
+)
+from puntual.domain.message import PARK_MAX, PARK_MIN, Message, delay_until
+from puntual.domain.occurrence import Occurrence
+from puntual.domain.planning import is_last_fire
+from puntual.domain.run import Run
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+
+VERSIONS_CACHED_MAX = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What became of one received message. `keep` leaves it to come again after its visibility."""
+
+    why: str
+    keep: bool = False
+    run: Run | None = None
+    stalled: bool = False
+
+
+class VersionCache:
+    """Recent versions. They are immutable but for `until`, which must not be taken from here."""
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[tuple[ScheduleKey, int], ScheduleVersion] = OrderedDict()
+
+    def get(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
+        return self._versions.get((key, version))
+
+    def put(self, version: ScheduleVersion) -> None:
+        self._versions[version.key, version.version] = version
+        while len(self._versions) > VERSIONS_CACHED_MAX:
+            self._versions.popitem(last=False)
+
+
+OnClaim = Callable[[Message, Run | None, Claim, Standing], Settled | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleMessage:
+    """Settles one message by the rules of DESIGN: P3, P5-P7, E1, E3-E6, E11.
+
+    Parking is the one way to wait: record, send the message anew, and only then let the received
+    one be deleted (P7). All waits are sends, so a claim is always backed by one live message.
+    """
+
+    schedules: Schedules
+    ledger: Ledger
+    lanes: Lanes
+    clock: Clock
+    ids: IdSource
+    versions: VersionCache = field(default_factory=VersionCache)
+
+    def settle(self, message: Message, on_claim: OnClaim) -> Settled:
+        """Judge a message until a verdict holds; `on_claim` gives None for a lost race.
+
+        Raises `Unavailable` where a table or queue did not answer: the message must be kept.
+        """
+        for _ in range(LOST_RACES_MAX):
+            settled = self._once(message, on_claim)
+            if settled is not None:
+                return settled
+        lost_races = message.lost_races + 1
+        again = replace(message, lost_races=lost_races)
+        parked = self.park(again, self.clock.now() + PARK_MIN, why="lost races")
+        return replace(parked, stalled=lost_races >= STALLED_AFTER_PARKS)
+
+    def _once(self, message: Message, on_claim: OnClaim) -> Settled | None:
+        early = before_row(message, self.clock.now())
+        if early is not None:
+            return self.park(message, early.until, why=early.why)
+        row = self.ledger.read(message.occurrence.key)
+        standing: Standing | None = None
+        verdict = before_head(message, row, self.clock.now())
+        if verdict is None:
+            standing = self._standing(message.occurrence)
+            verdict = judge(message, row, standing, self.clock.now())
+        match verdict:
+            case Park():
+                return self.park(message, verdict.until, why=verdict.why)
+            case Forget():
+                return self.forget(message, row, standing)
+            case Drop():
+                return self._drop(message, verdict, standing)
+            case End():
+                ended = self.signed(verdict.run)
+                won = self.ledger.swap(ended, seen=row)
+                return self.forget(message, ended, standing) if won else None
+            case Claim():
+                assert standing is not None
+                return on_claim(message, row, verdict, standing)
+
+    def signed(self, run: Run) -> Run:
+        """Give a row the id of the write that is about to make it (P9)."""
+        return replace(run, write_id=self.ids.new_id())
+
+    def park(self, message: Message, until: datetime, *, why: str) -> Settled:
+        """Send the message anew for later; if the queue refuses it, the received one is kept."""
+        delay = max(PARK_MIN, delay_until(until, now=self.clock.now()))
+        refused = self.lanes.send(message.lane, [Sending(message=message, delay=delay)])
+        return Settled(why=why, keep=bool(refused))
+
+    def forget(self, message: Message, run: Run | None, standing: Standing | None) -> Settled:
+        """Let a message of a terminal row go, once the schedule it may have ended is completed."""
+        self._complete_if_last(message.occurrence, standing.head if standing else None)
+        return Settled(why=run.state if run else "gone", run=run)
+
+    def _drop(self, message: Message, drop: Drop, standing: Standing | None) -> Settled:
+        """Let a message go that leaves no row, after a second look (E6).
+
+        A claim that was checked before the head changed may still be on its way.
+        """
+        if drop.note is not None:
+            self.ledger.note(drop.note)
+        if message.looks == 0:
+            again = replace(message, looks=1)
+            return self.park(again, self.clock.now() + PARK_MAX, why=f"{drop.why}, second look")
+        self._complete_if_last(message.occurrence, standing.head if standing else None)
+        return Settled(why=drop.why)
+
+    def _complete_if_last(self, occurrence: Occurrence, head: Schedule | None) -> None:
+        if not occurrence.is_regular:
+            return
+        key = ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
+        head = head or self.schedules.head(key)
+        if head is None:
+            return
+        if is_last_fire(head, occurrence.version, occurrence.scheduled_for, Rule.next_fire):
+            self.schedules.complete(key, occurrence.version)
+
+    def _standing(self, occurrence: Occurrence) -> Standing:
+        """Read the head strongly, and the message's own version where the head has moved on."""
+        key = ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
+        head = self.schedules.head(key)
+        if head is None:
+            raise LookupError(f"schedule {key} of occurrence {occurrence.id} does not exist")
+        current = head.version == occurrence.version
+        version = self.versions.get(key, occurrence.version) if current else None
+        if version is None:
+            version = self.schedules.version(key, occurrence.version)
+            if version is None:
+                raise LookupError(f"version {occurrence.version} of {key} does not exist")
+            self.versions.put(version)
+        return Standing(head=head, version=version, until=None if current else version.until)
