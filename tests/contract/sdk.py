@@ -1,11 +1,35 @@
 """Ways in which the SDK and the services behave at their worst, by botocore's own hooks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from botocore.client import BaseClient
 from botocore.exceptions import ReadTimeoutError
+
+
+@contextmanager
+def hooked(client: BaseClient, event: str, operation: str, handle: Any) -> Iterator[None]:
+    """Have one of botocore's hooks call `handle` for each call of an operation."""
+    service = client.meta.service_model.service_id.hyphenize()
+    name = f"{event}.{service}.{operation}"
+    client.meta.events.register_first(name, handle)
+    try:
+        yield
+    finally:
+        client.meta.events.unregister(name, handle)
+
+
+@contextmanager
+def recording(client: BaseClient, operation: str) -> Iterator[list[dict[str, Any]]]:
+    """Remember what each call asks for."""
+    calls: list[dict[str, Any]] = []
+
+    def record(params: dict[str, Any], **_: Any) -> None:
+        calls.append(params)
+
+    with hooked(client, "provide-client-params", operation, record):
+        yield calls
 
 
 @contextmanager
@@ -19,7 +43,7 @@ def repeating(client: BaseClient, operation: str) -> Iterator[list[int]]:
         repeated.append(attempts)
         return 0.0
 
-    with _registered(client, "needs-retry", operation, handle):
+    with hooked(client, "needs-retry", operation, handle):
         yield repeated
     assert repeated, f"{operation} was never called"
 
@@ -31,23 +55,37 @@ def timing_out(client: BaseClient, operation: str) -> Iterator[None]:
     def handle(**_: Any) -> None:
         raise ReadTimeoutError(endpoint_url="https://aws.example")
 
-    with _registered(client, "after-call", operation, handle):
+    with hooked(client, "after-call", operation, handle):
         yield
 
 
 @contextmanager
-def refusing(client: BaseClient, operation: str, code: str, *, status: int = 400) -> Iterator[None]:
-    """Answer each call with an error of the service, and no effect."""
+def refusing(
+    client: BaseClient,
+    operation: str,
+    code: str,
+    *,
+    status: int = 400,
+    reasons: Sequence[str] = (),
+    times: int = 99,
+) -> Iterator[None]:
+    """Answer so many calls with an error of the service, and no effect."""
+    answered: list[str] = []
 
     def handle(model: Any, **_: Any) -> Any:
-        response = _Response(status)
-        return response, {
-            "Error": {"Code": code, "Message": f"{model.name} was refused"},
+        answered.append(model.name)
+        if len(answered) > times:
+            return None
+        return _Response(status), {
+            "Error": {"Code": code, "Message": f"{code}: {model.name} was refused"},
             "ResponseMetadata": {"HTTPStatusCode": status},
+            "CancellationReasons": [{"Code": reason} for reason in reasons],
         }
 
-    with _registered(client, "before-call", operation, handle):
+    # botocore takes a response from here instead of sending; it holds errors by its status.
+    with hooked(client, "before-call", operation, handle):
         yield
+    assert answered, f"{operation} was never called"
 
 
 @contextmanager
@@ -72,8 +110,8 @@ def leaving_unprocessed(
         parsed[unprocessed] = {table: rest for table, rest in left.items() if _items(rest)}
 
     with (
-        _registered(client, "provide-client-params", operation, cut),
-        _registered(client, "after-call", operation, give_back),
+        hooked(client, "provide-client-params", operation, cut),
+        hooked(client, "after-call", operation, give_back),
     ):
         yield calls
 
@@ -89,14 +127,3 @@ def _items(request: Any) -> Any:
 
 def _with_items(request: Any, items: Any) -> Any:
     return request | {"Keys": items} if isinstance(request, dict) else items
-
-
-@contextmanager
-def _registered(client: BaseClient, event: str, operation: str, handle: Any) -> Iterator[None]:
-    service = client.meta.service_model.service_id.hyphenize()
-    name = f"{event}.{service}.{operation}"
-    client.meta.events.register_first(name, handle)
-    try:
-        yield
-    finally:
-        client.meta.events.unregister(name, handle)

@@ -226,7 +226,7 @@ class DynamoDbSchedules:
         with unavailable_if_transient("list schedules"):
             pages = heads.by_tenant.query(
                 tenant,
-                range_key_condition=heads.by_tenant.schedule.startswith(prefix) if prefix else None,
+                range_key_condition=heads.schedule.startswith(prefix) if prefix else None,
                 filter_condition=None if state is None else heads.state == state,
                 page_size=limit if state is None else LISTING_PAGE_SIZE,
                 last_evaluated_key=None if start is None else _index_key(tenant, start),
