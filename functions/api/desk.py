@@ -20,7 +20,7 @@ class Desk:
 
 
 def new_router() -> APIGatewayRouter:
-    return APIGatewayRouter()  # type: ignore[no-untyped-call] Powertools left it without types
+    return APIGatewayRouter()  # type: ignore[no-untyped-call]  # Powertools left it untyped
 
 
 def desk_of(router: APIGatewayRouter) -> Desk:

@@ -13,6 +13,8 @@ from datetime import timedelta
 from functools import cache
 
 import boto3
+import tzdata  # type: ignore[import-untyped]  # one constant is all it has
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from botocore.config import Config
 
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
@@ -27,6 +29,7 @@ from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
 from puntual.application.announced import Announced
+from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import (
     Agenda,
@@ -49,6 +52,7 @@ from puntual.aws import (
     LambdaClient,
     SQSClient,
 )
+from puntual.domain.definition import Limits
 from puntual.domain.lane import Lane
 
 
@@ -270,4 +274,35 @@ def announced() -> Announced:
         clock=clock(),
         shard_count=settings().shard_count,
         horizon=settings().horizon,
+    )
+
+
+@cache
+def limits() -> Limits:
+    return Limits(
+        tzdata=tzdata.IANA_VERSION,
+        plain_http=settings().allows_private_targets,
+        delivery_timeout_max=settings().delivery_timeout_max,
+    )
+
+
+@cache
+def control_plane() -> ControlPlane:
+    return control_plane_of(
+        schedules=schedules(),
+        tenants=tenants(),
+        ledger=ledger(),
+        announced=announced(),
+        clock=clock(),
+        ids=ids(),
+        limits=limits(),
+        retention=settings().retention,
+    )
+
+
+@cache
+def idempotency_store() -> DynamoDBPersistenceLayer:
+    """Give Powertools' own store, since its handlers are what uses it."""
+    return DynamoDBPersistenceLayer(
+        table_name=settings().idempotency_table, boto3_client=dynamodb_client()
     )
