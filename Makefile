@@ -100,7 +100,7 @@ check: lint types imports test synth templates e2e ## Everything CI runs
 
 .PHONY: templates
 templates: synth ## cfn-lint over the synthesised templates
-	.venv/bin/cfn-lint --ignore-checks W3005 -- cdk.out/*/*.template.json
+	.venv/bin/cfn-lint --ignore-checks W3005 -- $(foreach each,$(ENVIRONMENTS),cdk.out/$(each)/*.template.json)
 
 .PHONY: nightly
 nightly: ## The long run: check, many seeds, long property searches, end to end
@@ -120,7 +120,7 @@ $(STAMPS)/layer-%: requirements/layer.txt $(LIBRARY) scripts/build_layer.py | .v
 
 .PHONY: synth
 synth: layer ## Synthesise every environment into cdk.out/, cdk-nag included; calls no cloud
-	@rm -rf cdk.out
+	@rm -rf $(addprefix cdk.out/,$(ENVIRONMENTS))
 	$(OFFLINE) $(PY) -m infra.app $(ENVIRONMENTS)
 
 .PHONY: deploy

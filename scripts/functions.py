@@ -1,16 +1,17 @@
-"""The emulator's Lambda processes, found by their environment and killed for tests and demo."""
+"""The emulator's Lambda processes, found by their command line and killed for tests and demo."""
 
 import psutil
 
-NAME_VARIABLE = "AWS_LAMBDA_FUNCTION_NAME"
+from scripts.emulator import SCRATCH
 
 
 def processes_of(function: str) -> list[psutil.Process]:
-    """Give the live processes of a function, by its full name."""
+    """Give the live processes of a function, by its full name, of this local system alone."""
+    marker = f"{SCRATCH}/ministack-lambda-{function}-"
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get(NAME_VARIABLE) == function:
+            if any(argument.startswith(marker) for argument in process.cmdline()):
                 found.append(process)
         except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
             continue

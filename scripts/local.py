@@ -23,7 +23,8 @@ from scripts.emulator import ACCOUNT, REGION, ROOT, STATE, Endpoint, Refused
 
 OUTPUTS = STATE / "outputs.json"
 DEPLOY_LOG = STATE / "deploy.log"
-ASSEMBLY = ROOT / "cdk.out" / "deploy-local"
+# Apart for each local system: two may be deployed at once.
+ASSEMBLY = STATE / "cdk.out"
 
 PREFIX = "puntual-local"
 STACKS = ("storage", "compute", "api")

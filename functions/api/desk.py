@@ -42,6 +42,13 @@ def author_of(router: APIGatewayRouter) -> str:
     return str(identity.get("userArn") or identity.get("caller") or NOBODY)
 
 
+def path_of(router: APIGatewayRouter) -> str:
+    """Give the path as the caller wrote it, the stage before it included."""
+    event = router.current_event
+    path = event["requestContext"].get("path") or event["path"]
+    return str(path).rstrip("/")
+
+
 def check_query(router: APIGatewayRouter, *known: str) -> None:
     """Refuse what nobody reads, since it is a misspelt filter; raises `Rejected`."""
     for name in router.current_event.query_string_parameters:

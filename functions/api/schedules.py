@@ -13,7 +13,7 @@ from functions.api.answers import (
     schedule_answer,
 )
 from functions.api.create_once import create_once
-from functions.api.desk import author_of, check_query, desk_of, key_of, new_router
+from functions.api.desk import author_of, check_query, desk_of, key_of, new_router, path_of
 from functions.api.models import CreateBody, DefinitionBody, definition_document, merge_patched
 from functions.api.requests import (
     Malformed,
@@ -51,8 +51,8 @@ def create(tenant: str, body: Annotated[CreateBody, Body()]) -> Response[str]:
         shown = run()
     else:
         shown = create_once(desk, run, tenant=owner, request=request, context=router.lambda_context)
-    collection = router.current_event.request_context.path.rstrip("/")
-    return schedule_answer(shown, status=201, location=f"{collection}/{shown.head.schedule}")
+    location = f"{path_of(router)}/{shown.head.schedule}"
+    return schedule_answer(shown, status=201, location=location)
 
 
 @router.get(SCHEDULES)

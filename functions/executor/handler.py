@@ -1,12 +1,13 @@
 """Messages of the lanes: each is judged, claimed and delivered on its own, side by side."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from puntual import bootstrap
+from puntual.application.codec import message_of_body
 from puntual.application.settle_message import Settled
 from puntual.domain.message import Message
 
@@ -33,10 +34,9 @@ def handler(event: Any, _context: Any) -> dict[str, list[dict[str, str]]]:
 
 def _is_kept(record: Any) -> bool:
     try:
-        message, delay = bootstrap.message_of(record["body"])
         sent_at = datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, tz=UTC)
-        visible_at = sent_at + timedelta(seconds=delay)
-        settled = bootstrap.execute_occurrence()(message, visible_at=visible_at)
+        message = message_of_body(record["body"], sent_at=sent_at)
+        settled = bootstrap.execute_occurrence()(message)
     except Exception:  # the outermost handler: one message must not stop the others
         logger.exception("message kept", message_id=record["messageId"])
         return True

@@ -4,11 +4,13 @@ A page that fails is reported, and stays in the outbox in any case: the planner 
 so nothing depends on the stream alone.
 """
 
+from base64 import b64decode
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from puntual import bootstrap
+from puntual.application.codec import page_of_packed
 
 logger = Logger()
 
@@ -27,7 +29,7 @@ def handler(event: Any, _context: Any) -> dict[str, list[dict[str, str]]]:
 
 def _relayed(record: Any) -> bool:
     try:
-        page = bootstrap.page_of(record["dynamodb"]["NewImage"])
+        page = page_of_packed(b64decode(record["dynamodb"]["NewImage"]["body"]["B"]))
         report = bootstrap.relay_page()(page)
     except Exception:  # the outermost handler: one page must not stop the others
         logger.exception("page not relayed", keys=record.get("dynamodb", {}).get("Keys"))

@@ -5,6 +5,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from puntual import bootstrap
+from puntual.application.codec import message_of_body
 
 logger = Logger()
 
@@ -17,7 +18,7 @@ def handler(event: Any, _context: Any) -> dict[str, list[dict[str, str]]]:
 
 def _is_kept(record: Any) -> bool:
     try:
-        message, _ = bootstrap.message_of(record["body"])
+        message = message_of_body(record["body"])
         settled = bootstrap.bury_message()(message)
     except Exception:  # the outermost handler: one message must not stop the others
         logger.exception("message kept", message_id=record["messageId"])

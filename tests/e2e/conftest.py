@@ -40,10 +40,10 @@ class Stage:
         return SignedApi.path(self.tenant, schedule) + rest
 
     def occurrence(self, schedule: str, scheduled_for: str) -> dict[str, Any]:
-        """Give one occurrence as the list shows it; empty where it does not."""
+        """Give one occurrence with its attempts; empty where the list does not have it."""
         for row in self.api.occurrences(self.tenant, schedule):
             if row.get("scheduled_for") == scheduled_for:
-                return row
+                return self.api.occurrence(self.tenant, schedule, row["ref"])
         return {}
 
     def wait_for_state(

@@ -77,7 +77,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage", *CONSUME},
         "Flexible": {"sqs:SendMessage", *CONSUME},
         "Recovery": {"sqs:SendMessage", *CONSUME},
-        ":sqs:*:*:puntual-target-*": {"sqs:SendMessage"},
+        ":sqs:*:*:puntual-target-*": {"sqs:GetQueueUrl", "sqs:SendMessage"},
     },
     "undeliverable": {
         "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
@@ -93,6 +93,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
     "api": {
         "Schedules": {
             "dynamodb:GetItem",
+            "dynamodb:BatchGetItem",
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
             "dynamodb:ConditionCheckItem",

@@ -43,6 +43,15 @@ CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.clock,
     bootstrap.ids,
     bootstrap.chance,
+    bootstrap.tick,
+    bootstrap.relay_page,
+    bootstrap.plan_shard,
+    bootstrap.settle_message,
+    bootstrap.execute_occurrence,
+    bootstrap.bury_message,
+    bootstrap.limits,
+    bootstrap.control_plane,
+    bootstrap.idempotency_store,
     bootstrap.settings,
 )
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from importlib.metadata import version
 
 import boto3
-import tzdata  # type: ignore[import-untyped]  # one constant is all it has
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from botocore.config import Config
 
@@ -23,14 +23,19 @@ from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
+from puntual.adapters.http_webhooks import HttpWebhooks
 from puntual.adapters.lambda_planners import LambdaPlanners
 from puntual.adapters.sqs_lanes import SqsLanes
+from puntual.adapters.sqs_targets import SqsTargets
 from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
 from puntual.application.announced import Announced
+from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_shard import PlanShard
 from puntual.application.ports import (
     Agenda,
     Chance,
@@ -44,6 +49,9 @@ from puntual.application.ports import (
     Shards,
     Tenants,
 )
+from puntual.application.relay_page import RelayPage
+from puntual.application.settle_message import SettleMessage
+from puntual.application.tick import Tick
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
@@ -54,6 +62,9 @@ from puntual.aws import (
 )
 from puntual.domain.definition import Limits
 from puntual.domain.lane import Lane
+
+CONNECTIONS_MAX = 32
+"""An executor's batch calls side by side, each with more than one call of its own."""
 
 
 class SettingInvalid(Exception):
@@ -166,6 +177,7 @@ def _config() -> Config:
         # Half of what a batch call costs in CPU; the adapters' types are checked instead.
         parameter_validation=False,
         tcp_keepalive=True,
+        max_pool_connections=CONNECTIONS_MAX,
     )
 
 
@@ -278,9 +290,55 @@ def announced() -> Announced:
 
 
 @cache
+def tick() -> Tick:
+    return Tick(shards=shards(), planners=planners())
+
+
+@cache
+def relay_page() -> RelayPage:
+    return RelayPage(outbox=outbox(), lanes=lanes(), clock=clock())
+
+
+@cache
+def plan_shard() -> PlanShard:
+    return PlanShard(
+        shards=shards(),
+        agenda=agenda(),
+        outbox=outbox(),
+        plan_cursors=plan_cursors(),
+        relay_page=relay_page(),
+        clock=clock(),
+        ids=ids(),
+        horizon=settings().horizon,
+    )
+
+
+@cache
+def settle_message() -> SettleMessage:
+    return SettleMessage(
+        schedules=schedules(), ledger=ledger(), lanes=lanes(), clock=clock(), ids=ids()
+    )
+
+
+@cache
+def execute_occurrence() -> ExecuteOccurrence:
+    return ExecuteOccurrence(
+        settle_message=settle_message(),
+        webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
+        queues=SqsTargets(client=sqs_client()),
+        chance=chance(),
+    )
+
+
+@cache
+def bury_message() -> BuryMessage:
+    return BuryMessage(settle_message=settle_message())
+
+
+@cache
 def limits() -> Limits:
     return Limits(
-        tzdata=tzdata.IANA_VERSION,
+        tzdata=version("tzdata"),
         plain_http=settings().allows_private_targets,
         delivery_timeout_max=settings().delivery_timeout_max,
     )
