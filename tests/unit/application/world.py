@@ -70,15 +70,16 @@ class World:
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
     queue_targets: ScriptedTargets = field(default_factory=ScriptedTargets)
     ids: CountingIds = field(default_factory=CountingIds)
-    rates: Rates = field(default_factory=Rates)
     die_at: int | None = None
     at_io: Callable[[str], None] = lambda _: None
     io_points: list[str] = field(default_factory=list)
     schedules: InMemorySchedules = field(init=False)
+    hostility: Hostility = field(init=False)
     _settle_message: SettleMessage | None = None
 
     def __post_init__(self) -> None:
         self.schedules = InMemorySchedules(agenda=self.agenda, tenants=self.tenants)
+        self.hostility = Hostility(source=Random(1), at_io=self._io)
 
     # What happens at each I/O
 
@@ -95,8 +96,12 @@ class World:
         self.at_io(name)
 
     @property
-    def hostility(self) -> Hostility:
-        return Hostility(source=Random(1), rates=self.rates, at_io=self._io)
+    def rates(self) -> Rates:
+        return self.hostility.rates
+
+    @rates.setter
+    def rates(self, rates: Rates) -> None:
+        self.hostility.rates = rates
 
     # Use cases
 
