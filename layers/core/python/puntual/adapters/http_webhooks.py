@@ -80,12 +80,10 @@ class HttpWebhooks:
                 return self._posted(connection, url, delivery)
         except AddressRefused as error:
             return Failed(detail=str(error), retryable=False)
-        except ssl.SSLError as error:
-            return Failed(detail=f"TLS: {error.reason or 'failed'}", retryable=True)
         except (OSError, http.client.HTTPException) as error:
             if ended.is_set() or isinstance(error, TimeoutError):
                 return Failed(detail=f"timeout after {seconds:.1f} s", retryable=True)
-            return Failed(detail=f"connection: {type(error).__name__}", retryable=True)
+            return Failed(detail=_what_broke(error), retryable=True)
 
     def _checked_addresses(self, host: str, port: int) -> list[str]:
         addresses = self.resolve(host, port)
@@ -109,11 +107,12 @@ class HttpWebhooks:
         """
         connection = http.client.HTTPConnection(url.hostname or "", port)
         raw = _first_that_answers(addresses, port, self._seconds_left(deadline))
+        line = raw.dup()  # TLS takes the first handle over, and the watchdog would hold nothing
 
         def end() -> None:
             ended.set()
             with _quiet():
-                raw.shutdown(socket.SHUT_RDWR)
+                line.shutdown(socket.SHUT_RDWR)
 
         left = self._seconds_left(deadline)
         raw.settimeout(left)
@@ -129,6 +128,7 @@ class HttpWebhooks:
             watchdog.cancel()
             connection.close()
             raw.close()
+            line.close()
 
     def _seconds_left(self, deadline: datetime) -> float:
         return max((deadline - self.clock.now()).total_seconds(), SECONDS_LEFT_MIN)
@@ -154,6 +154,13 @@ def _first_that_answers(addresses: list[str], port: int, seconds: float) -> sock
         with _quiet():
             return socket.create_connection((address, port), timeout=share)
     return socket.create_connection((addresses[-1], port), timeout=share)
+
+
+def _what_broke(error: OSError | http.client.HTTPException) -> str:
+    """Name a fault without its text, which may repeat what the receiver said."""
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or 'failed'}"
+    return f"connection: {type(error).__name__}"
 
 
 @contextmanager
