@@ -51,7 +51,7 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             return is_public(str(ip.ipv4_mapped))
-        if any(ip in network for network in _EMBEDS_IPV4):
+        if ip.is_site_local or any(ip in network for network in _EMBEDS_IPV4):
             return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
