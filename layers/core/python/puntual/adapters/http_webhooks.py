@@ -208,7 +208,7 @@ def _retry_after(value: str | None, now: datetime) -> timedelta | None:
         return timedelta(seconds=int(text))
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
