@@ -87,6 +87,8 @@ class HttpWebhooks:
 
     def _checked_addresses(self, host: str, port: int) -> list[str]:
         addresses = self.resolve(host, port)
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
         if not self.allow_private and not all(is_public(address) for address in addresses):
             raise AddressRefused("the host has a private or reserved address, which is refused")
         return addresses
