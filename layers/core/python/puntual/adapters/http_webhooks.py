@@ -77,7 +77,7 @@ class HttpWebhooks:
         try:
             addresses = self._checked_addresses(url.hostname or "", port)
             with self._connected(url, addresses, port, delivery.deadline, ended) as connection:
-                return self._posted(connection, url, delivery)
+                return self._posted(connection, url, delivery, ended)
         except AddressRefused as error:
             return Failed(detail=str(error), retryable=False)
         except (OSError, http.client.HTTPException) as error:
@@ -136,13 +136,19 @@ class HttpWebhooks:
         return max((deadline - self.clock.now()).total_seconds(), SECONDS_LEFT_MIN)
 
     def _posted(
-        self, connection: http.client.HTTPConnection, url: SplitResult, delivery: Delivery
+        self,
+        connection: http.client.HTTPConnection,
+        url: SplitResult,
+        delivery: Delivery,
+        ended: threading.Event,
     ) -> DeliveryResult:
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         host = url.netloc.rpartition("@")[2]
         body = delivery.payload.encode()
         connection.request("POST", path, body=body, headers=_headers(host, delivery))
         answer = connection.getresponse()
+        if ended.is_set():
+            raise TimeoutError  # headers that were cut off look as if they had ended there
         result = _result(answer, self.clock.now())
         with _quiet():
             answer.read(ANSWER_BYTES_MAX)  # so that a polite receiver sees its answer taken
