@@ -8,14 +8,18 @@ SHELL := /bin/bash
 
 ENV ?= dev
 SEEDS ?= 200
+SCHEDULES ?= 0
 WORKERS ?= auto
+# End-to-end tests mostly wait, so more of them run at once than there are processors.
+E2E_WORKERS ?= 4
+E2E_PORT ?= 4577
 PYTHON ?= python3
 UV ?= $(shell command -v uv || echo .tools/bin/uv)
 
 PY := .venv/bin/python
 # CDK warns at length about Node.js releases that work but are no longer kept up.
 QUIET_NODE := NODE_NO_WARNINGS=1 JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 \
-	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=1
+	JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=20
 CDK := $(QUIET_NODE) node_modules/.bin/cdk
 ENVIRONMENTS := local dev staging prod
 STAMPS := build/stamps
@@ -30,7 +34,7 @@ PYTEST := $(OFFLINE) $(PY) -m pytest -n $(WORKERS) --dist loadgroup
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9_-]+:.*## / {printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9_-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ## -- environment ---------------------------------------------------------------------------
 
@@ -85,19 +89,25 @@ sim: setup ## Hostile interleavings of the real use cases: make sim SEEDS=1000
 	PUNTUAL_SEEDS=$(SEEDS) $(PYTEST) tests/simulation
 
 .PHONY: e2e
-e2e: up ## End-to-end tests on the local system
-	$(OFFLINE) $(PY) -m pytest tests/e2e
+e2e: setup $(STAMPS)/layer-host ## End-to-end tests on a local system of their own
+	@export PUNTUAL_PORT=$(E2E_PORT) PUNTUAL_STATE=.local/e2e; \
+	trap '$(PY) -m scripts.local down' EXIT; \
+	$(PY) -m scripts.local up; \
+	$(OFFLINE) $(PY) -m pytest -n $(E2E_WORKERS) --dist loadgroup tests/e2e
 
 .PHONY: check
-check: lint types imports test synth ## Everything CI runs
-	.venv/bin/cfn-lint --ignore-checks W3005 -- cdk.out/*/*.template.json
+check: lint types imports test synth templates e2e ## Everything CI runs
+
+.PHONY: templates
+templates: synth ## cfn-lint over the synthesised templates
+	.venv/bin/cfn-lint --ignore-checks W3005 -- $(foreach each,$(ENVIRONMENTS),cdk.out/$(each)/*.template.json)
 
 .PHONY: nightly
 nightly: ## The long run: check, many seeds, long property searches, end to end
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=nightly $(MAKE) test
 	$(MAKE) sim SEEDS=5000
-	$(MAKE) e2e
+	$(MAKE) demo SCHEDULES=1000
 
 ## -- build and deploy ----------------------------------------------------------------------
 
@@ -110,7 +120,7 @@ $(STAMPS)/layer-%: requirements/layer.txt $(LIBRARY) scripts/build_layer.py | .v
 
 .PHONY: synth
 synth: layer ## Synthesise every environment into cdk.out/, cdk-nag included; calls no cloud
-	@rm -rf cdk.out
+	@rm -rf $(addprefix cdk.out/,$(ENVIRONMENTS))
 	$(OFFLINE) $(PY) -m infra.app $(ENVIRONMENTS)
 
 .PHONY: deploy
@@ -128,5 +138,5 @@ down: ## Stop the local system
 	@if [ -x $(PY) ]; then $(PY) -m scripts.local down; else echo "Nothing is installed, so nothing runs."; fi
 
 .PHONY: demo
-demo: up ## See it work: schedules that fire, a crash, a recovery
-	$(PY) -m scripts.demo
+demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
+	$(PY) -m scripts.demo --schedules $(SCHEDULES)

@@ -59,7 +59,7 @@ def add_stacks(
 
 
 def environment_named(name: str | None) -> Environment:
-    if name not in ENVIRONMENTS:
+    if name is None or name not in ENVIRONMENTS:
         raise SystemExit(f"Unknown environment {name!r}: one of {', '.join(ENVIRONMENTS)}.")
     return ENVIRONMENTS[name]
 

@@ -81,6 +81,8 @@ def host_architecture() -> Architecture:
 LOCAL = Environment(
     name="local",
     shard_count=4,
+    # Short, so that planners are seen at work within a demo.
+    horizon_seconds=90,
     executor_timeout_seconds=60,
     delivery_timeout_max_seconds=20,
     max_concurrency=LaneConcurrency(strict=4, flexible=2, recovery=2),

@@ -15,7 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-STATE = ROOT / ".local"
+# The end-to-end tests keep theirs apart, so that they leave a running system alone.
+STATE = ROOT / os.environ.get("PUNTUAL_STATE", ".local")
 PID = STATE / "ministack.pid"
 LOG = STATE / "ministack.log"
 SCRATCH = STATE / "tmp"
@@ -58,7 +59,7 @@ def chosen_endpoint() -> Endpoint:
 
 
 def hermetic_environment() -> dict[str, str]:
-    """This process's environment without anything that could reach a real AWS account."""
+    """Our environment without anything that could reach a real AWS account."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return kept | {
         "AWS_ACCESS_KEY_ID": "test",

@@ -23,7 +23,8 @@ from scripts.emulator import ACCOUNT, REGION, ROOT, STATE, Endpoint, Refused
 
 OUTPUTS = STATE / "outputs.json"
 DEPLOY_LOG = STATE / "deploy.log"
-ASSEMBLY = ROOT / "cdk.out" / "deploy-local"
+# Apart for each local system: two may be deployed at once.
+ASSEMBLY = STATE / "cdk.out"
 
 PREFIX = "puntual-local"
 STACKS = ("storage", "compute", "api")
@@ -58,7 +59,7 @@ def main() -> None:
 def up() -> None:
     begun = time.monotonic()
     endpoint = emulator.chosen_endpoint()
-    STATE.mkdir(exist_ok=True)
+    STATE.mkdir(parents=True, exist_ok=True)
     if endpoint.ours:
         emulator.start(endpoint)
     elif not emulator.healthy(endpoint):
@@ -110,7 +111,7 @@ def cdk(endpoint: Endpoint, directory: Path, *arguments: str) -> None:
         "CI": "true",
         "NODE_NO_WARNINGS": "1",
         "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": "1",
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",
     }
     command = [str(ROOT / "node_modules" / ".bin" / "cdk"), *arguments]
     command += ["--no-notices", "--no-version-reporting", "--no-color"]

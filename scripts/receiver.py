@@ -1,8 +1,9 @@
 """A small webhook receiver for the demo and the end-to-end tests.
 
 The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 to the first attempt
-of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers, and
-`/sometimes/<percent>` answers 500 to that share of first attempts.
+of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
+`/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that
+share of first attempts.
 """
 
 import threading
@@ -17,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOST = "127.0.0.1"
 HANG_SECONDS = 120.0
 BACKLOG = 512
+ALWAYS = {"down": 503, "refuses": 400}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,23 +64,16 @@ class Book:
             return before
 
     def status_for(self, path: str, key: str) -> int:
+        """Give the answer that the path asks for; hangs here where it asks for that."""
         before = self.tries(key)
         behaviour, _, rest = path.strip("/").partition("/")
-        match behaviour:
-            case "fails-once":
-                return 500 if before == 0 else 200
-            case "sometimes":
-                chosen = int(key[:8] or "0", 16) % 100 < int(rest)
-                return 500 if chosen and before == 0 else 200
-            case "down":
-                return 503
-            case "refuses":
-                return 400
-            case "hangs":
-                self.stopping.wait(HANG_SECONDS)
-                return 200
-            case _:
-                return 200
+        hangs = behaviour == "hangs" or (behaviour == "hangs-first" and before == 0)
+        fails = behaviour == "fails-once" and before == 0
+        if behaviour == "sometimes":
+            fails = before == 0 and int(key[:8] or "0", 16) % 100 < int(rest)
+        if hangs:
+            self.stopping.wait(HANG_SECONDS)
+        return 500 if fails else ALWAYS.get(behaviour, 200)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ class SignedApi:
             SigV4Auth(CREDENTIALS, "execute-api", self._region).add_auth(request)
         answer = self._pool.request(
             method,
-            request.url,
+            self._url + path,
             body=data,
             headers=dict(request.headers.items()),
             timeout=TIMEOUT_SECONDS,
@@ -83,10 +83,16 @@ class SignedApi:
             path = f"{self.path(tenant, schedule)}/occurrences?{urlencode(query)}"
             page = self.call("GET", path).expect(200).body
             yield from page["occurrences"]
-            token = page.get("next_page_token")
+            token = page["page_token"]
             if not token:
                 return
             query = {**query, "page_token": token}
+
+    def occurrence(self, tenant: str, schedule: str, ref: str) -> dict[str, Any]:
+        """One occurrence with its attempts."""
+        path = f"{self.path(tenant, schedule)}/occurrences/{quote(ref)}"
+        shown: dict[str, Any] = self.call("GET", path).expect(200).body
+        return shown
 
     @staticmethod
     def path(tenant: str, schedule: str) -> str:

@@ -38,7 +38,7 @@ class Executor(Construct):
                 grants.on_table(tables.versions, "GetItem"),
                 grants.consume(lanes.queues),
                 grants.send(lanes.queues),
-                grants.send_to(f"arn:{cdk.Aws.PARTITION}:sqs:*:*:{TARGET_QUEUE_NAMES}"),
+                grants.find_and_send(f"arn:{cdk.Aws.PARTITION}:sqs:*:*:{TARGET_QUEUE_NAMES}"),
             ],
         ).function
         concurrency = runtime.environment.max_concurrency

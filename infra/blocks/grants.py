@@ -35,8 +35,8 @@ def send(queues: Sequence[sqs.Queue]) -> iam.PolicyStatement:
     return _allow("sqs", ("SendMessage",), [queue.queue_arn for queue in queues])
 
 
-def send_to(arn: str) -> iam.PolicyStatement:
-    return _allow("sqs", ("SendMessage",), [arn])
+def find_and_send(arn: str) -> iam.PolicyStatement:
+    return _allow("sqs", ("GetQueueUrl", "SendMessage"), [arn])
 
 
 def consume(queues: Sequence[sqs.Queue]) -> iam.PolicyStatement:

@@ -37,6 +37,8 @@ class Tables(Construct):
             partition_key=dynamodb.Attribute(name="tenant", type=TEXT),
             sort_key=dynamodb.Attribute(name="schedule", type=TEXT),
             projection_type=dynamodb.ProjectionType.ALL,
+            # A cold index throttles the writes of the warm table it belongs to.
+            warm_throughput=self._warm_throughput(),
         )
         self.versions = self._table(
             "schedule-versions", Shape(partition=by_schedule, sort=("version", NUMBER))
@@ -77,7 +79,6 @@ class Tables(Construct):
 
     def _table(self, name: str, shape: Shape) -> dynamodb.Table:
         environment = self._environment
-        warm = environment.warm_throughput
         return dynamodb.Table(
             self,
             "".join(word.capitalize() for word in name.split("-")),
@@ -95,10 +96,15 @@ class Tables(Construct):
             removal_policy=(
                 cdk.RemovalPolicy.DESTROY if environment.disposable else cdk.RemovalPolicy.RETAIN
             ),
-            warm_throughput=warm
-            and dynamodb.WarmThroughput(
-                read_units_per_second=warm.read_units, write_units_per_second=warm.write_units
-            ),
+            warm_throughput=self._warm_throughput(),
+        )
+
+    def _warm_throughput(self) -> dynamodb.WarmThroughput | None:
+        warm = self._environment.warm_throughput
+        if warm is None:
+            return None
+        return dynamodb.WarmThroughput(
+            read_units_per_second=warm.read_units, write_units_per_second=warm.write_units
         )
 
 

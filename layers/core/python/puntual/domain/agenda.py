@@ -7,7 +7,7 @@ from datetime import datetime
 from puntual.domain.instant import minute_of
 from puntual.domain.occurrence import Occurrence, available_at_of
 from puntual.domain.policies import Policies
-from puntual.domain.schedule import ScheduleKey
+from puntual.domain.schedule import ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 
 
@@ -42,6 +42,14 @@ def cursor_at(fire: datetime, *, key: ScheduleKey, version: int, policies: Polic
         scheduled_for=fire,
         available_at=available_at_of(occurrence, policies.window),
     )
+
+
+def first_cursor(version: ScheduleVersion) -> Cursor | None:
+    """Give the cursor that a new version starts with; only an active one has any."""
+    fire = version.first_fire if version.state is ScheduleState.ACTIVE else None
+    if fire is None:
+        return None
+    return cursor_at(fire, key=version.key, version=version.version, policies=version.policies)
 
 
 def shard_of(key: ScheduleKey, shards: int) -> int:

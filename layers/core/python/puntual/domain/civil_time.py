@@ -17,8 +17,8 @@ from puntual.domain.errors import Rejected
 PERIOD_SECONDS = 2**25
 """About 388 days: how much of a zone's history is worked out, and remembered, at once."""
 
-PROBE_SECONDS = 2**16
-"""About 18 hours: two changes of a zone's offset lie further apart than this."""
+PROBE_SECONDS = 2**18
+"""About 3 days: the closest two changes since 1900 in the zone data are 7 days apart."""
 
 PERIODS_KEPT_MAX = 2048
 WALL_SPREAD_SECONDS = 2 * 86_400
@@ -47,7 +47,7 @@ class Stretch(NamedTuple):
 
 
 def check_time_zone(name: object) -> str:
-    """The name, if the pinned zone data has it; the host's own zone is no answer."""
+    """Give the name back if the pinned zone data has it; the host's own zone is no answer."""
     if not isinstance(name, str) or len(name) > ZONE_NAME_LENGTH_MAX:
         raise UnknownTimeZone(name)
     if not _ZONE_NAME.fullmatch(name) or name in _NOT_IANA or name.startswith(_NOT_IANA_FOLDERS):
@@ -75,7 +75,7 @@ def instants_of(zone: str, wall: int) -> tuple[int, ...]:
 
 
 def end_of_gap(zone: str, wall: int) -> int | None:
-    """The instant at which the gap that swallows `wall` ends."""
+    """Find the instant at which the gap that swallows `wall` ends."""
     for stretch in _stretches_around(zone, wall):
         if stretch.start + stretch.offset_before <= wall < stretch.start + stretch.offset:
             return stretch.start
@@ -102,7 +102,7 @@ def _stretches_around(zone: str, wall: int) -> list[Stretch]:
 
 @lru_cache(maxsize=PERIODS_KEPT_MAX)
 def _period(zone: str, index: int) -> tuple[list[int], list[Stretch]]:
-    """The stretches of one period, and their starts.
+    """Work out the stretches of one period, and their starts.
 
     It looks a little beyond both edges. What repeats or will repeat is told by the change next to
     a stretch, so no edge of a period may hide a change that is nearer than the longest jump.
@@ -131,7 +131,7 @@ def _period(zone: str, index: int) -> tuple[list[int], list[Stretch]]:
 
 
 def _change(info: ZoneInfo, low: int, high: int) -> int:
-    """The first instant in low < instant <= high with another offset than `low`; halves."""
+    """Find the first instant in low < instant <= high with another offset than `low`."""
     before = _offset(info, low)
     while high - low > 1:
         middle = (low + high) // 2

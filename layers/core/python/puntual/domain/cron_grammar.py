@@ -19,6 +19,7 @@ RATE_DIGITS_MAX = 9
 PARSED_KEPT_MAX = 4096
 HOURS_OF_A_DAY = 24
 DAYS_OF_A_WEEK = 7
+MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 FORMS = (
     "five unix cron fields (minute, hour, day of month, month, day of week), one of "
@@ -56,21 +57,27 @@ class CronFields:
         return len(self.hours) == HOURS_OF_A_DAY
 
     @property
-    def five_fields(self) -> str:
-        """The spelling for the cron library; years and short months for nW are not in it."""
-        days = _list(self.days) + ["L"] * self.last_day
+    def names_every_day(self) -> bool:
+        every_month = len(self.months) == len(MONTH_LENGTHS)
+        return self.any_day and self.any_weekday and every_month and self.years is None
+
+    @property
+    def calendar_for_croniter(self) -> str | None:
+        """The days at midnight, as the cron library spells them; None if no month has the day.
+
+        The years and a February too short for 29W are not in it.
+        """
+        days, months = _list(self.days) + ["L"] * self.last_day, self.months
         if self.nearest_weekday is not None:
             days = [f"{self.nearest_weekday}W"]
+            # 31W of a short month does not fire; the library would move it to the last day.
+            months = frozenset(m for m in months if MONTH_LENGTHS[m - 1] >= self.nearest_weekday)
+        if not months:
+            return None
         weekdays = list(self.ordinal_weekdays) or _list(self.weekdays)
-        return " ".join(
-            (
-                ",".join(_list(self.minutes)),
-                ",".join(_list(self.hours)),
-                "*" if self.any_day else ",".join(days),
-                ",".join(_list(self.months)),
-                "*" if self.any_weekday else ",".join(weekdays),
-            )
-        )
+        day = "*" if self.any_day else ",".join(days)
+        weekday = "*" if self.any_weekday else ",".join(weekdays)
+        return f"0 0 {day} {','.join(_list(months))} {weekday}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +109,24 @@ class _Field(NamedTuple):
         return InvalidExpression(value, f"in the {self.name} field {self.allowed}{hint}")
 
 
-_MONTH_NAMES = {
-    name: number
-    for number, name in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), 1)
-}
-_DAY_NAMES = "SUN MON TUE WED THU FRI SAT".split()
+# fmt: off
+_MONTHS = (
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+)
+# fmt: on
+_DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 _MINUTE = _Field("minute", 0, 59, "0-59 with , - * /")
 _HOUR = _Field("hour", 0, 23, "0-23 with , - * /")
 _DAY = _Field("day-of-month", 1, 31, "1-31 with , - * /, L, or nW alone")
 _EVENTBRIDGE_DAY = _DAY._replace(allowed="1-31 with , - * /, L, nW alone, or ?")
-_MONTH = _Field("month", 1, 12, "1-12 or JAN-DEC with , - * /", _MONTH_NAMES)
+_MONTH = _Field(
+    "month",
+    1,
+    12,
+    "1-12 or JAN-DEC with , - * /",
+    {name: number for number, name in enumerate(_MONTHS, 1)},
+)
 _WEEKDAY = _Field(
     "day-of-week",
     0,
@@ -184,7 +198,7 @@ def check_text(expression: object) -> str:
 
 
 def expand_hashes(expression: str, hash_key: str) -> str:
-    """Puts a number that `hash_key` decides for each H of a unix expression; else unchanged."""
+    """Put a number that `hash_key` decides for each H of a unix expression; else unchanged."""
     fields = expression.split()
     if _WRAPPED.fullmatch(expression.strip()) or len(fields) != len(_UNIX_FIELDS):
         return expression
@@ -294,18 +308,20 @@ def _eventbridge(inner: str) -> CronFields:
             inner, "in cron(…) six fields: minute hour day-of-month month day-of-week year"
         )
     minute, hour, day, month, weekday, year = fields
+    minutes, hours, months = _set(minute, _MINUTE), _set(hour, _HOUR), _set(month, _MONTH)
+    years = None if year == "*" else _set(year, _YEAR)
     if (day == "?") == (weekday == "?"):
-        raise _EVENTBRIDGE_WEEKDAY.refuse(
-            f"{day} {month} {weekday}",
+        raise InvalidExpression(
+            f"{day} and {weekday}",
             "exactly one of the day-of-month field and the day-of-week field is ?",
         )
     days, last_day, nearest = _days("*" if day == "?" else day, _EVENTBRIDGE_DAY)
     weekdays, ordinals = _eventbridge_weekdays("*" if weekday == "?" else weekday)
     return CronFields(
-        minutes=_set(minute, _MINUTE),
-        hours=_set(hour, _HOUR),
-        months=_set(month, _MONTH),
-        years=None if year == "*" else _set(year, _YEAR),
+        minutes=minutes,
+        hours=hours,
+        months=months,
+        years=years,
         days=days,
         any_day=day in ("*", "?"),
         last_day=last_day,
@@ -317,7 +333,7 @@ def _eventbridge(inner: str) -> CronFields:
 
 
 def _days(text: str, field: _Field) -> tuple[frozenset[int], bool, int | None]:
-    """The days, whether the last day is one of them, and the n of nW."""
+    """Give the days, whether the last day is one of them, and the n of nW."""
     matched = _NEAREST.fullmatch(text)
     if matched is not None:
         return frozenset(), False, _number(matched[1], field)

@@ -1,6 +1,6 @@
 """Finds the instants that a cron names in a zone. The only module that knows the cron library."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from copy import copy
 from datetime import date, timedelta
@@ -13,87 +13,134 @@ from puntual.domain.cron_grammar import CronFields
 YEARS_BETWEEN_MATCHES_MAX = 50
 """29 February on one weekday recurs within 40 years, also across a century that is no leap year."""
 
-WALL_JUMPS_MAX = 256
+DAY_JUMPS_MAX = 256
 """More than the years that a year field can exclude (1970-2199)."""
+
+DAYS_KNOWN_MAX = 64
+"""Days for which a pattern remembers the next named day: schedules crowd around now."""
 
 STRETCHES_MAX = 1024
 """A rule whose every match is missing moves on about three times a year."""
 
 SECONDS_OF_A_YEAR = 366 * 86_400
 
+DAY_SECONDS = 86_400
+DAY_MINUTES = 24 * 60
+
 _EPOCH = date(1970, 1, 1)
-_DAY_SECONDS = 86_400
 
 
 class WallPattern:
-    """The wall times a cron names, without a zone."""
+    """The wall times a cron names, without a zone.
 
-    __slots__ = ("_nearest_weekday", "_template", "_years")
+    The library is asked for days only, since the calendar is where the difficulty lies; the times
+    of a day are the same every day. So the answer to most questions is known already.
+    """
+
+    __slots__ = (
+        "_days_known",
+        "_every_day",
+        "_hours",
+        "_library",
+        "_minutes",
+        "_nearest_weekday",
+        "_years",
+    )
 
     def __init__(self, fields: CronFields) -> None:
-        self._template = croniter(
-            fields.five_fields,
-            0.0,
-            ret_type=float,
-            max_years_between_matches=YEARS_BETWEEN_MATCHES_MAX,
-        )
+        self._hours, self._minutes = sorted(fields.hours), sorted(fields.minutes)
         self._years = None if fields.years is None else sorted(fields.years)
         self._nearest_weekday = fields.nearest_weekday
+        self._every_day = fields.names_every_day
+        self._days_known: dict[int, int | None] = {}
+        calendar = fields.calendar_for_croniter
+        self._library = (
+            None
+            if calendar is None
+            else croniter(
+                calendar,
+                0.0,
+                ret_type=float,
+                max_years_between_matches=YEARS_BETWEEN_MATCHES_MAX,
+            )
+        )
 
     def first_from(self, wall: int) -> int | None:
-        """The first named wall time at or after `wall`."""
+        """Find the first named wall time at or after `wall`."""
+        day, minute = divmod(-(-wall // 60), DAY_MINUTES)
+        found = self._day_from(day)
+        if found == day:
+            time = self._time_from(minute)
+            if time is not None:
+                return (day * DAY_MINUTES + time) * 60
+            found = self._day_from(day + 1)
+        if found is None:
+            return None
+        return (found * DAY_MINUTES + self._hours[0] * 60 + self._minutes[0]) * 60
+
+    def _time_from(self, minute_of_day: int) -> int | None:
+        hour, minute = divmod(minute_of_day, 60)
+        index = bisect_left(self._hours, hour)
+        if index == len(self._hours):
+            return None
+        if self._hours[index] == hour:
+            minute_index = bisect_left(self._minutes, minute)
+            if minute_index < len(self._minutes):
+                return hour * 60 + self._minutes[minute_index]
+            index += 1
+        return self._hours[index] * 60 + self._minutes[0] if index < len(self._hours) else None
+
+    def _day_from(self, day: int) -> int | None:
+        try:
+            return self._days_known[day]
+        except KeyError:
+            found = self._search_day(day)
+        if len(self._days_known) >= DAYS_KNOWN_MAX:
+            self._days_known.clear()
+        self._days_known[day] = found
+        return found
+
+    def _search_day(self, day: int) -> int | None:
+        if self._library is None:
+            return None
+        if self._every_day:
+            return day
         # A copy shares what was parsed, which is only read; the position, which is written, is
         # its own. That is as safe as a fresh object and spares the parsing.
-        search = copy(self._template)
-        for _ in range(WALL_JUMPS_MAX):
+        search = copy(self._library)
+        for _ in range(DAY_JUMPS_MAX):
             try:
-                # A whole second less: the library turns times into floats.
-                found = int(search.get_next(float, start_time=wall - 1))
+                # A whole second before midnight: the library turns times into floats.
+                midnight = search.get_next(float, start_time=day * DAY_SECONDS - 1)
             except CroniterBadDateError:
                 return None
-            if self._years is None and self._nearest_weekday is None:
-                return found
-            resume = self._refused_until(_EPOCH + timedelta(days=found // _DAY_SECONDS))
+            found = int(midnight) // DAY_SECONDS
+            resume = self._refused_until(found)
             if resume is None:
                 return found
             if resume == date.max:
                 return None
-            wall = (resume - _EPOCH).days * _DAY_SECONDS
+            day = (resume - _EPOCH).days
         return None
 
-    def _refused_until(self, day: date) -> date | None:
-        """None: the day stands. Otherwise the next day worth a look; the last date for none."""
+    def _refused_until(self, day_number: int) -> date | None:
+        """Tell why a day does not stand: None if it does, or the next day worth a look.
+
+        The last date there is means that no day is.
+        """
+        if self._years is None and self._nearest_weekday is None:
+            return None
+        day = _EPOCH + timedelta(days=day_number)
         if self._years is not None:
             following = bisect_right(self._years, day.year)
             if following == 0 or self._years[following - 1] != day.year:
                 last = following == len(self._years)
                 return date.max if last else date(self._years[following], 1, 1)
-        # The library moves 31W of a short month to its last day; such a month has no 31st.
-        if self._nearest_weekday is not None:
-            length = monthrange(day.year, day.month)[1]
-            if self._nearest_weekday > length:
-                return day.replace(day=length) + timedelta(days=1)
+        # The library moves 29W of a short February to the 28th; such a month has no 29th.
+        length = monthrange(day.year, day.month)[1]
+        if self._nearest_weekday is not None and self._nearest_weekday > length:
+            return day.replace(day=length) + timedelta(days=1)
         return None
-
-
-class _Walls:
-    """Remembers the last answer of a pattern: moving to the next stretch rarely changes it."""
-
-    __slots__ = ("_asked", "_found", "_pattern")
-
-    def __init__(self, pattern: WallPattern) -> None:
-        self._pattern = pattern
-        self._asked: int | None = None
-        self._found: int | None = None
-
-    def first_from(self, wall: int) -> int | None:
-        if (
-            self._asked is None
-            or wall < self._asked
-            or (self._found is not None and wall > self._found)
-        ):
-            self._asked, self._found = wall, self._pattern.first_from(wall)
-        return self._found
 
 
 class CronClock:
@@ -114,19 +161,18 @@ class CronClock:
         self._zone = zone
         self._fire_after_gap = fire_after_gap
         self._first_pass, self._second_pass = first_pass, second_pass
-        years = YEARS_BETWEEN_MATCHES_MAX if fields.years is None else WALL_JUMPS_MAX
+        years = YEARS_BETWEEN_MATCHES_MAX if fields.years is None else DAY_JUMPS_MAX
         self._span = years * SECONDS_OF_A_YEAR
 
     def next_after(self, instant: int) -> int | None:
-        """Walks the stretches from `instant` on, but straight to the one that holds a match."""
-        walls = _Walls(self.pattern)
+        """Walk the stretches from `instant` on, but straight to the one that holds a match."""
         earliest = instant + 1
         for _ in range(STRETCHES_MAX):
             stretch = stretch_at(self._zone, earliest)
-            if earliest == stretch.start and self._late_fire(stretch, walls):
+            if earliest == stretch.start and self._late_fire(stretch):
                 return earliest
             low, high = self._walls_of(stretch, earliest)
-            wall = walls.first_from(low)
+            wall = self.pattern.first_from(low)
             if wall is not None and wall < high:
                 return wall - stretch.offset
             # Clocks that go back may show walls again that come before the ones asked for.
@@ -139,14 +185,14 @@ class CronClock:
                 earliest = max(earliest, wall - WALL_SPREAD_SECONDS)
         return None
 
-    def _late_fire(self, stretch: Stretch, walls: _Walls) -> bool:
+    def _late_fire(self, stretch: Stretch) -> bool:
         if not self._fire_after_gap or stretch.offset <= stretch.offset_before:
             return False
-        missing = walls.first_from(stretch.start + stretch.offset_before)
+        missing = self.pattern.first_from(stretch.start + stretch.offset_before)
         return missing is not None and missing < stretch.start + stretch.offset
 
     def _walls_of(self, stretch: Stretch, earliest: int) -> tuple[int, int]:
-        """The walls low <= wall < high that count in this stretch, from `earliest` on."""
+        """Give the walls low <= wall < high that count in this stretch, from `earliest` on."""
         low = earliest + stretch.offset
         if not self._second_pass:
             low = max(low, stretch.start + stretch.offset_before)

@@ -4,7 +4,7 @@ The contract in a sentence: cron runs on the wall clock of an IANA zone, rate() 
 from its anchor, at() is one wall time, and fires are strictly increasing instants in UTC.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -55,6 +55,9 @@ HALVINGS_MAX = 64
 """Halves 255 years of microseconds down to one."""
 
 WARNED_SPAN_SECONDS = 366 * 86_400
+LEAP_DAY = 29
+LONGEST_MONTH = 31
+SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -105,19 +108,23 @@ class Rule:
     end_at: datetime | None = None
 
     def next_fire(self, after: datetime) -> datetime | None:
-        """The first fire strictly after `after`."""
+        """Find the first fire strictly after `after`."""
         if self.start_at is not None and after < self.start_at:
             after = self.start_at - _INSTANT_STEP
+        if after >= LAST_INSTANT:
+            return None
         fire = self._unbounded_next(max(after, FIRST_INSTANT))
         if fire is None or fire > LAST_INSTANT or (self.end_at is not None and fire > self.end_at):
             return None
         return fire
 
     def last_fire(self, before: datetime) -> datetime | None:
-        """The last fire at or before `before`, found by looking back in growing steps."""
+        """Find the last fire at or before `before`, looking back in growing steps."""
         if self.end_at is not None:
             before = min(before, self.end_at)
         before = min(before, LAST_INSTANT)
+        if before <= FIRST_INSTANT:
+            return None
         span = LOOK_BACK_FIRST
         for _ in range(LOOK_BACK_STEPS_MAX):
             start = max(before - span, FIRST_INSTANT)
@@ -130,7 +137,7 @@ class Rule:
         return None
 
     def fires_between(self, start: datetime, end: datetime, *, limit: int) -> tuple[datetime, ...]:
-        """The fires with start < fire <= end, the earliest `limit` of them."""
+        """List the fires with start < fire <= end, the earliest `limit` of them."""
         fires: list[datetime] = []
         fire = self.next_fire(start) if limit > 0 else None
         while fire is not None and fire <= end:
@@ -139,7 +146,7 @@ class Rule:
         return tuple(fires)
 
     def _last_of(self, fire: datetime, before: datetime) -> datetime:
-        """The last fire of fire <= it <= before, by halving the rest in which one may lie."""
+        """Find the last fire of fire <= it <= before, by halving the rest in which one may lie."""
         quiet_after = before
         for _ in range(HALVINGS_MAX):
             following = self.next_fire(fire)
@@ -181,7 +188,7 @@ def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by
     end_at: datetime | None = None,
     hash_key: str = "",
 ) -> Rule:
-    """Checks a rule at create; raises Rejected for the first thing wrong with it.
+    """Check a rule at create; raise Rejected for the first thing wrong with it.
 
     `hash_key` decides what H stands for, so it is the same for the same schedule for ever. The
     rule that comes back has numbers in the place of H.
@@ -192,7 +199,7 @@ def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by
     _check_instant("start_at", start_at)
     _check_instant("end_at", end_at)
     if start_at is not None and end_at is not None and end_at <= start_at:
-        raise Rejected("end_at", end_at.isoformat(), f"later than start_at {start_at.isoformat()}")
+        raise Rejected("end_at", _shown(end_at), f"later than start_at, {_shown(start_at)}")
     parse(expanded := expand_hashes(text, hash_key))
     rule = Rule(
         expression=expanded,
@@ -216,22 +223,17 @@ def _check_instant(field: str, value: object) -> None:
 
 
 def _no_fire(rule: Rule, now: datetime) -> NeverFires:
-    """Says why nothing is left: the end, the past, a gap, or the calendar."""
-    open_ended = Rule(
-        expression=rule.expression,
-        time_zone=rule.time_zone,
-        gap=rule.gap,
-        fold=rule.fold,
-        anchor=rule.anchor,
-    )
-    fire = open_ended.next_fire(now)
-    if fire is not None:
-        following = open_ended.next_fire(max(now, rule.start_at or now) - _INSTANT_STEP)
-        if rule.end_at is None or following is None:
-            return NeverFires("start_at", str(rule.start_at), f"not after the last fire of {fire}")
-        return NeverFires("end_at", str(rule.end_at), f"not before the first fire, {following}")
+    """Say why nothing is left: the bounds, the past, a gap, or the calendar."""
+    open_ended = replace(rule, start_at=None, end_at=None)
+    if open_ended.next_fire(now) is not None:
+        first = replace(rule, end_at=None).next_fire(now)
+        if first is None:
+            return NeverFires("start_at", _shown(rule.start_at), "not after the rule's last fire")
+        return NeverFires(
+            "end_at", _shown(rule.end_at), f"not before the first fire, {_shown(first)}"
+        )
     if not isinstance(parse(rule.expression), At):
-        return NeverFires("expression", rule.expression, f"a rule with a fire after {now}")
+        return NeverFires("expression", rule.expression, f"a rule with a fire after {_shown(now)}")
     if open_ended.next_fire(FIRST_INSTANT) is None:
         return NeverFires(
             "expression",
@@ -239,14 +241,18 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
             f"a time that the clocks of {rule.time_zone} show: they jump over this one, which "
             "only the gap policy fire_after accepts",
         )
-    return AtInThePast("expression", rule.expression, f"a time after {now}")
+    return AtInThePast("expression", rule.expression, f"a time after {_shown(now)}")
+
+
+def _shown(instant: datetime | None) -> str:
+    return "" if instant is None else instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
 def _program(
     expression: str, time_zone: str, gap: Gap, fold: Fold
 ) -> CronClock | Rate | datetime | None:
-    """What evaluates a rule; for at() the one instant, None if the clocks jump over it."""
+    """Build what evaluates a rule; for at() the one instant, None if the clocks jump over it."""
     parsed = parse(expression)
     if isinstance(parsed, Rate):
         return parsed
@@ -307,11 +313,6 @@ def _calendar_warnings(fields: CronFields) -> list[str]:
     elif LONGEST_MONTH in days and LONGEST_MONTH - 1 not in days and fields.months & SHORT_MONTHS:
         warnings.append("Not every month has a day 31: there is no fire on it in the other months.")
     return warnings
-
-
-LEAP_DAY = 29
-LONGEST_MONTH = 31
-SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
 
 
 def _gap_warnings(rule: Rule, fields: CronFields, now: datetime) -> list[str]:

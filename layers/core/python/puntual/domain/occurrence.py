@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
+from puntual.domain.errors import Rejected
 from puntual.domain.instant import text_of
 from puntual.domain.tenant import ScheduleId, TenantId
 
@@ -28,6 +29,14 @@ class RunKey:
     tenant: TenantId
     schedule: ScheduleId
     run: str
+
+
+class UnknownOccurrence(Rejected):
+    """The schedule has no such occurrence, or it is older than what is kept."""
+
+    def __init__(self, ref: str) -> None:
+        super().__init__("occurrence", ref, "a `ref` that the list of occurrences gives")
+        self.ref = ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

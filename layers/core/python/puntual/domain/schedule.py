@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from puntual.domain.errors import Conflict
+from puntual.domain.errors import Conflict, Rejected
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.policies import Policies
@@ -77,6 +77,38 @@ class ScheduleVersion:
     def first_fire(self) -> datetime | None:
         """The first fire that this version owns; one exactly at its start is its own."""
         return self.rule.next_fire(self.effective_from - MILLISECOND)
+
+
+class UnknownSchedule(Rejected):
+    """The tenant has no schedule of this id."""
+
+    def __init__(self, key: ScheduleKey) -> None:
+        super().__init__("schedule", key.schedule, "the id of one of the tenant's schedules")
+        self.key = key
+
+
+class DuplicateSchedule(Conflict):
+    """Another request made a schedule of this id."""
+
+    def __init__(self, key: ScheduleKey) -> None:
+        super().__init__(f"the tenant already has a schedule {key.schedule}")
+        self.key = key
+
+
+class StaleVersion(Conflict):
+    """The schedule has moved on from the version that the caller saw."""
+
+    def __init__(self, key: ScheduleKey, *, seen: int, current: int) -> None:
+        super().__init__(f"schedule {key.schedule} is at version {current}, not at {seen}")
+        self.key, self.seen, self.current = key, seen, current
+
+
+class ContendedSchedule(Conflict):
+    """Others changed the schedule each time that this change was tried."""
+
+    def __init__(self, key: ScheduleKey) -> None:
+        super().__init__(f"schedule {key.schedule} is being changed by others")
+        self.key = key
 
 
 class ScheduleEnded(Conflict):

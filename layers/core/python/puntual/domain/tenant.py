@@ -41,3 +41,26 @@ class Tenant:
     schedules_max: int = SCHEDULES_MAX_DEFAULT
     schedules: int = 0
     target_queues: tuple[str, ...] = ()
+
+
+class UnknownTenant(Rejected):
+    """No tenant of this id is registered."""
+
+    def __init__(self, tenant: TenantId) -> None:
+        super().__init__("tenant", tenant, "the id of a registered tenant")
+        self.tenant = tenant
+
+
+class ScheduleQuotaReached(Rejected):
+    """The tenant has all the schedules that its registration allows."""
+
+    def __init__(self, tenant: TenantId, schedules_max: int) -> None:
+        super().__init__("schedules_max", schedules_max, "fewer schedules than that; cancel some")
+        self.tenant, self.schedules_max = tenant, schedules_max
+
+
+def target_queues_of(arns: tuple[str, ...]) -> tuple[str, ...]:
+    """Check a registration's queues, each once and in order; raises `Rejected`."""
+    if len(arns) > TARGET_QUEUES_MAX:
+        raise Rejected("target_queues", f"{len(arns)} queues", f"at most {TARGET_QUEUES_MAX}")
+    return tuple(dict.fromkeys(arns))

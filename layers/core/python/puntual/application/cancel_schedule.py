@@ -1,0 +1,121 @@
+"""Cancel a schedule for good, and say what is still running, finished or already out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from puntual.application.advance_schedule import AdvanceSchedule, Next
+from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, planned_fires_of
+from puntual.application.ports import Clock, Ledger, Schedules, Shards
+from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.run import Note, Run, Span
+from puntual.domain.schedule import (
+    Schedule,
+    ScheduleKey,
+    ScheduleState,
+    ScheduleVersion,
+    canceled,
+)
+from puntual.domain.timeline import Fire, covers, is_unfinished, run_of
+
+ROWS_READ_MAX = 200
+FINISHED_SHOWN = 5
+OUT_SHOWN_MAX = 100
+OUT_VERSIONS_MAX = 5
+OUT_LOOK_BACK = timedelta(hours=1)
+"""How far before the cancel fires are looked for that are due and not yet claimed."""
+
+BEFORE_ALL_KEYS = "0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanceledSchedule:
+    """A canceled schedule, and what the cancel met, from the newest `ROWS_READ_MAX` rows.
+
+    `running` have a live attempt or wait for a retry; the cancel lets live attempts end and lets
+    no other start. `already_out` are on their way to an executor, which will record them as
+    CANCELED. `complete` is False where there may be more than is shown.
+    """
+
+    shown: ShownSchedule
+    running: tuple[Run, ...]
+    finished: tuple[Run, ...]
+    already_out: tuple[Fire, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelSchedule:
+    schedules: Schedules
+    ledger: Ledger
+    shards: Shards
+    advance: AdvanceSchedule
+    clock: Clock
+
+    def __call__(
+        self, key: ScheduleKey, *, author: str, seen: int | None = None
+    ) -> CanceledSchedule:
+        """Cancel; a canceled schedule stays as it is and is reported on again.
+
+        Raises `UnknownSchedule`, `StaleVersion`.
+        """
+
+        def decide(head: Schedule, version: ScheduleVersion, now: datetime) -> Next | None:
+            if head.state is ScheduleState.CANCELED:
+                return None
+            return canceled(head, version, now=now, author=author)
+
+        shown = self.advance(key, seen=seen, decide=decide)
+        rows = self.ledger.between(
+            key,
+            first=BEFORE_ALL_KEYS,
+            last=AFTER_ALL_SUFFIXES,
+            limit=ROWS_READ_MAX,
+            newest_first=True,
+        )
+        now = self.clock.now()
+        runs = [row for row in rows if isinstance(row, Run)]
+        out = self._already_out(shown, rows)
+        finished = [run for run in runs if run.state.is_terminal]
+        return CanceledSchedule(
+            shown=shown,
+            running=tuple(run for run in runs if is_unfinished(run, now)),
+            finished=tuple(finished[:FINISHED_SHOWN]),
+            already_out=tuple(out[:OUT_SHOWN_MAX]),
+            complete=len(rows) < ROWS_READ_MAX and len(out) <= OUT_SHOWN_MAX,
+        )
+
+    def _already_out(self, shown: ShownSchedule, rows: Sequence[Run | Span | Note]) -> list[Fire]:
+        """Give the fires of voided versions that were due or planned and that no row tells of."""
+        head, horizon = shown.head, self.advance.announced.horizon
+        planned_through = self._planned_through(head)
+        oldest = head.effective_from - OUT_LOOK_BACK
+        accounted = {run_of(row) for row in rows}
+        spans = [row for row in rows if isinstance(row, Span)]
+        out: list[Fire] = []
+        for number in range(head.version - 1, max(0, head.version - 1 - OUT_VERSIONS_MAX), -1):
+            version = self.schedules.version(head.key, number)
+            assert version is not None, "versions are never deleted"
+            assert version.until is not None, "only the head's version has no end"
+            if version.until + horizon < oldest:
+                break
+            fires = planned_fires_of(
+                version,
+                head=head,
+                after=oldest,
+                through=min(planned_through, version.until + horizon),
+                limit=OUT_SHOWN_MAX + 1,
+            )
+            out.extend(fire for fire in fires if not _is_accounted(fire, accounted, spans))
+        return sorted(out, key=lambda fire: (fire.run, fire.occurrence.version))
+
+    def _planned_through(self, head: Schedule) -> datetime:
+        """Give how far a planner may have come before the cancel."""
+        shard = self.shards.get(self.advance.announced.shard(head.key))
+        horizon = head.effective_from + self.advance.announced.horizon
+        return head.effective_from if shard is None else min(shard.planned_through, horizon)
+
+
+def _is_accounted(fire: Fire, accounted: set[str], spans: Sequence[Span]) -> bool:
+    note = f"{fire.run}#v{fire.occurrence.version}"
+    return fire.run in accounted or note in accounted or any(covers(span, fire) for span in spans)

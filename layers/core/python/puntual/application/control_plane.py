@@ -1,0 +1,82 @@
+"""The use cases that the API offers, wired once by the composition root."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from puntual.application.advance_schedule import AdvanceSchedule
+from puntual.application.announced import Announced
+from puntual.application.cancel_schedule import CancelSchedule
+from puntual.application.change_schedule import ChangeSchedule
+from puntual.application.create_schedule import CreateSchedule
+from puntual.application.derive_fires import DeriveFires
+from puntual.application.list_occurrences import ListOccurrences
+from puntual.application.list_schedules import ListSchedules
+from puntual.application.pause_schedule import PauseSchedule
+from puntual.application.ports import Clock, IdSource, Ledger, Schedules, Tenants
+from puntual.application.register_tenant import RegisterTenant
+from puntual.application.resume_schedule import ResumeSchedule
+from puntual.application.show_occurrence import ShowOccurrence
+from puntual.application.show_schedule import ShowSchedule
+from puntual.application.show_tenant import ShowTenant
+from puntual.domain.definition import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlane:
+    create_schedule: CreateSchedule
+    show_schedule: ShowSchedule
+    list_schedules: ListSchedules
+    change_schedule: ChangeSchedule
+    pause_schedule: PauseSchedule
+    resume_schedule: ResumeSchedule
+    cancel_schedule: CancelSchedule
+    list_occurrences: ListOccurrences
+    show_occurrence: ShowOccurrence
+    register_tenant: RegisterTenant
+    show_tenant: ShowTenant
+
+
+def control_plane_of(
+    *,
+    schedules: Schedules,
+    tenants: Tenants,
+    ledger: Ledger,
+    announced: Announced,
+    clock: Clock,
+    ids: IdSource,
+    limits: Limits,
+    retention: timedelta,
+) -> ControlPlane:
+    """Wire the use cases on their ports."""
+    advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
+    derive = DeriveFires(schedules=schedules, retention=retention)
+    return ControlPlane(
+        create_schedule=CreateSchedule(
+            schedules=schedules,
+            tenants=tenants,
+            announced=announced,
+            clock=clock,
+            ids=ids,
+            limits=limits,
+        ),
+        show_schedule=ShowSchedule(schedules=schedules, clock=clock),
+        list_schedules=ListSchedules(schedules=schedules, tenants=tenants, clock=clock),
+        change_schedule=ChangeSchedule(tenants=tenants, advance=advance, limits=limits),
+        pause_schedule=PauseSchedule(advance=advance),
+        resume_schedule=ResumeSchedule(advance=advance),
+        cancel_schedule=CancelSchedule(
+            schedules=schedules,
+            ledger=ledger,
+            shards=announced.shards,
+            advance=advance,
+            clock=clock,
+        ),
+        list_occurrences=ListOccurrences(
+            schedules=schedules, ledger=ledger, derive=derive, clock=clock
+        ),
+        show_occurrence=ShowOccurrence(
+            schedules=schedules, ledger=ledger, derive=derive, clock=clock
+        ),
+        register_tenant=RegisterTenant(tenants=tenants),
+        show_tenant=ShowTenant(tenants=tenants),
+    )

@@ -1,0 +1,178 @@
+"""List a schedule's occurrences: the ledger's rows, and what follows from versions and rules."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, DeriveFires
+from puntual.application.ports import Clock, Ledger, Schedules
+from puntual.domain.errors import Rejected
+from puntual.domain.instant import DAY, MILLISECOND, TEXT_LENGTH, instant_of, text_of
+from puntual.domain.page_token import page_token, position_of
+from puntual.domain.run import Note, Run, Span
+from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
+from puntual.domain.timeline import Entry, Fire, OccurrenceState, merged, run_of, state_of
+
+LOOK_BACK = timedelta(hours=24)
+LOOK_AHEAD = timedelta(hours=1)
+SPAN_ROWS_MAX = 200
+"""Rows read behind a page in search of spans that reach into it. Spans end at midnight, and few
+rows lie inside one, since a span stands for what was not run."""
+
+NEXT_KEY = " "
+"""Appended to a run key it gives a text behind that key and before all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedOccurrences:
+    entries: tuple[Entry, ...]
+    page_token: str | None
+    start: datetime
+    end: datetime
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a page begins: behind `position`, or at `start` where that is empty."""
+
+    start: datetime
+    end: datetime
+    position: str
+
+    @property
+    def first_key(self) -> str:
+        return self.position + NEXT_KEY if self.position else text_of(self.start)
+
+    @property
+    def last_key(self) -> str:
+        return text_of(self.end) + AFTER_ALL_SUFFIXES
+
+    @property
+    def fires_after(self) -> datetime:
+        if self.position:
+            return instant_of(self.position[:TEXT_LENGTH])
+        return self.start - MILLISECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOccurrences:
+    schedules: Schedules
+    ledger: Ledger
+    derive: DeriveFires
+    clock: Clock
+
+    def __call__(
+        self,
+        key: ScheduleKey,
+        *,
+        start: datetime | None,
+        end: datetime | None,
+        state: OccurrenceState | None,
+        limit: int,
+        token: str | None,
+    ) -> ListedOccurrences:
+        """Give a page in the order of time, of at most `limit` entries looked at.
+
+        The state is asked for afterwards, so a page may be short, or empty, while there is a
+        token. The last page has, beyond `limit`, the spans that end behind `end` but reach
+        before it. Raises `UnknownSchedule`, `Rejected`.
+        """
+        now = self.clock.now()
+        listing = ("occurrences", key.tenant, key.schedule, _text(start), _text(end), state or "")
+        place = _place(start, end, now=now, token=token, listing=listing)
+        head = self.schedules.head(key)
+        if head is None:
+            raise UnknownSchedule(key)
+        entries, position = self._page(head, place, limit=limit, now=now)
+        following = (text_of(place.start), text_of(place.end), position)
+        return ListedOccurrences(
+            entries=tuple(e for e in entries if state is None or state_of(e, now) is state),
+            page_token=page_token(following, listing=listing) if position else None,
+            start=place.start,
+            end=place.end,
+            as_of=now,
+        )
+
+    def _page(
+        self, head: Schedule, place: _Place, *, limit: int, now: datetime
+    ) -> tuple[list[Entry], str]:
+        """Give a page's entries, and the key that the next one begins behind, empty at the end."""
+        rows = self.ledger.between(
+            head.key, first=place.first_key, last=place.last_key, limit=limit + 1
+        )
+        derived = self.derive(
+            head, after=place.fires_after, through=place.end, limit=limit + 1, now=now
+        )
+        rows_through = run_of(rows[-1]) if len(rows) > limit else place.last_key
+        through = min(rows_through, derived.complete_through, place.last_key)
+        rows = tuple(row for row in rows if run_of(row) <= through)
+        fires = [fire for fire in derived.fires if fire.run <= through]
+        is_last = through == place.last_key
+        behind = self._spans_behind(
+            head.key, rows, fires, through=through, end=place.end if is_last else None, now=now
+        )
+        spans = [*(row for row in rows if isinstance(row, Span)), *behind]
+        entries = merged(rows, fires, spans=spans, shown=place.position)
+        if len(entries) > limit:
+            return entries[:limit], run_of(entries[limit - 1])
+        if not is_last:
+            return entries, through
+        return [*entries, *(span for span in behind if span.first <= place.end)], ""
+
+    def _spans_behind(
+        self,
+        key: ScheduleKey,
+        rows: Sequence[Run | Span | Note],
+        fires: Sequence[Fire],
+        *,
+        through: str,
+        end: datetime | None,
+        now: datetime,
+    ) -> list[Span]:
+        """Read the spans that end behind a page and may stand for fires in it.
+
+        A fire that is due and has no row is rare, and only then, or at the end of a range in the
+        past, is there anything to look for.
+        """
+        claimed = {run_of(row) for row in rows}
+        instants = [
+            fire.occurrence.scheduled_for
+            for fire in fires
+            if fire.available_at <= now and fire.run not in claimed
+        ]
+        if end is not None and end < now:
+            instants.append(end)
+        if not instants:
+            return []
+        last = text_of(_midnight_after(max(instants)))
+        if last <= through:
+            return []
+        ahead = self.ledger.between(key, first=through + NEXT_KEY, last=last, limit=SPAN_ROWS_MAX)
+        return [row for row in ahead if isinstance(row, Span)]
+
+
+def _place(
+    start: datetime | None,
+    end: datetime | None,
+    *,
+    now: datetime,
+    token: str | None,
+    listing: tuple[str, ...],
+) -> _Place:
+    if token is not None:
+        first, last, position = position_of(token, listing=listing)
+        return _Place(start=instant_of(first), end=instant_of(last), position=position)
+    ending = end or max(now, start or now) + LOOK_AHEAD
+    starting = start or min(now, ending) - LOOK_BACK
+    if ending < starting:
+        raise Rejected("to", text_of(ending), f"not before from, {text_of(starting)}")
+    return _Place(start=starting, end=ending, position="")
+
+
+def _midnight_after(instant: datetime) -> datetime:
+    return instant.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+
+
+def _text(instant: datetime | None) -> str:
+    return "" if instant is None else text_of(instant)

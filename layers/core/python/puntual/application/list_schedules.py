@@ -1,0 +1,50 @@
+"""List a tenant's schedules by id."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from puntual.application.ports import Clock, Schedules, Tenants
+from puntual.domain.errors import Rejected
+from puntual.domain.page_token import page_token, position_of
+from puntual.domain.schedule import Schedule, ScheduleState
+from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant
+
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSchedules:
+    schedules: tuple[Schedule, ...]
+    page_token: str | None
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListSchedules:
+    schedules: Schedules
+    tenants: Tenants
+    clock: Clock
+
+    def __call__(
+        self,
+        tenant: TenantId,
+        *,
+        prefix: str,
+        state: ScheduleState | None,
+        limit: int,
+        token: str | None,
+    ) -> ListedSchedules:
+        """Give a page; it may be short, or empty, while there is a token. Raises `Rejected`."""
+        if not _PREFIX.fullmatch(prefix):
+            raise Rejected("prefix", prefix, "up to 64 of A-Z a-z 0-9 . _ -")
+        listing = ("schedules", tenant, prefix, state or "")
+        after = ScheduleId(position_of(token, listing=listing)[0]) if token is not None else None
+        if self.tenants.get(tenant) is None:
+            raise UnknownTenant(tenant)
+        page = self.schedules.listed(tenant, prefix=prefix, state=state, after=after, limit=limit)
+        return ListedSchedules(
+            schedules=page.schedules,
+            page_token=page_token((page.after,), listing=listing) if page.after else None,
+            as_of=self.clock.now(),
+        )

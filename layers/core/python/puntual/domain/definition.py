@@ -1,0 +1,194 @@
+"""What a caller says about a schedule, and the version that it makes."""
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from puntual.domain.errors import Rejected
+from puntual.domain.expression import Fold, Gap, Rule, rule_of
+from puntual.domain.policies import Policies
+from puntual.domain.schedule import (
+    PAYLOAD_BYTES_MAX,
+    ScheduleKey,
+    ScheduleState,
+    ScheduleVersion,
+    settled,
+)
+from puntual.domain.target import (
+    TIMEOUT_DEFAULT,
+    Target,
+    queue_target_of,
+    webhook_target_of,
+)
+from puntual.domain.tenant import Tenant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDefinition:
+    url: str
+    timeout: timedelta = TIMEOUT_DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDefinition:
+    queue_arn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """Of the right types and within the bounds of numbers; nothing else is checked yet.
+
+    `payload` is any value that JSON can hold.
+    """
+
+    expression: str
+    time_zone: str = "UTC"
+    gap: Gap = Gap.SKIP
+    fold: Fold = Fold.AUTO
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    policies: Policies = field(default_factory=Policies)
+    target: WebhookDefinition | QueueDefinition
+    payload: object = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What an environment allows in definitions, and the zone rules that it computes with."""
+
+    tzdata: str
+    plain_http: bool
+    delivery_timeout_max: timedelta
+
+
+class PayloadTooLarge(Rejected):
+    """The payload is beyond what a schedule can hold."""
+
+    def __init__(self, size: int) -> None:
+        allowed = f"at most {PAYLOAD_BYTES_MAX} bytes as compact JSON"
+        super().__init__("payload", f"{size} bytes", allowed)
+        self.size = size
+
+
+def version_of(
+    definition: Definition,
+    *,
+    key: ScheduleKey,
+    tenant: Tenant,
+    limits: Limits,
+    effective_from: datetime,
+    author: str,
+    previous: ScheduleVersion | None = None,
+    request: str = "",
+) -> ScheduleVersion:
+    """Check a definition and give version 1 of it, or what to pass to `edited`.
+
+    Raises `Rejected` for the first thing wrong with it. A rule that an edit leaves as it was is
+    not checked again, since it may have no fire left; its anchor stays, so that a fixed rate
+    keeps its pace.
+    """
+    version = ScheduleVersion(
+        tenant=key.tenant,
+        schedule=key.schedule,
+        version=1,
+        state=ScheduleState.ACTIVE,
+        rule=_rule(definition, key=key, effective_from=effective_from, previous=previous),
+        policies=_policies(definition.policies),
+        target=_target(definition.target, tenant=tenant, limits=limits),
+        payload=payload_text(definition.payload),
+        effective_from=effective_from,
+        author=author,
+        tzdata=limits.tzdata,
+        request=request,
+    )
+    return settled(version)
+
+
+def _rule(
+    definition: Definition,
+    *,
+    key: ScheduleKey,
+    effective_from: datetime,
+    previous: ScheduleVersion | None,
+) -> Rule:
+    kept = previous.rule if previous is not None else None
+    if kept is not None and _says_the_same(definition, kept):
+        return kept
+    rule = rule_of(
+        definition.expression,
+        time_zone=definition.time_zone,
+        gap=definition.gap,
+        fold=definition.fold,
+        anchor=(definition.start_at or effective_from).replace(microsecond=0),
+        now=effective_from,
+        start_at=definition.start_at,
+        end_at=definition.end_at,
+        hash_key=f"{key.tenant}/{key.schedule}",
+    )
+    if (
+        kept is not None
+        and rule.expression == kept.expression
+        and rule.start_at == kept.start_at
+        and rule.anchor != kept.anchor
+    ):
+        return replace(rule, anchor=kept.anchor)
+    return rule
+
+
+def _says_the_same(definition: Definition, rule: Rule) -> bool:
+    said = (
+        definition.expression,
+        definition.time_zone,
+        definition.gap,
+        definition.fold,
+        definition.start_at,
+        definition.end_at,
+    )
+    held = (rule.expression, rule.time_zone, rule.gap, rule.fold, rule.start_at, rule.end_at)
+    return said == held
+
+
+def _policies(policies: Policies) -> Policies:
+    misfire, retry = policies.misfire, policies.retry
+    if retry.cap < retry.base:
+        raise Rejected(
+            "retry.cap_seconds", retry.cap.total_seconds(), "not below retry.base_seconds"
+        )
+    if misfire.max_lateness is not None and misfire.max_lateness < misfire.after:
+        raise Rejected(
+            "misfire.max_lateness_seconds",
+            misfire.max_lateness.total_seconds(),
+            "not below misfire.misfire_after_seconds",
+        )
+    return policies
+
+
+def _target(
+    target: WebhookDefinition | QueueDefinition, *, tenant: Tenant, limits: Limits
+) -> Target:
+    match target:
+        case WebhookDefinition():
+            if target.timeout > limits.delivery_timeout_max:
+                raise Rejected(
+                    "target.timeout_seconds",
+                    int(target.timeout.total_seconds()),
+                    f"at most {int(limits.delivery_timeout_max.total_seconds())}",
+                )
+            return webhook_target_of(
+                target.url, timeout=target.timeout, plain_http=limits.plain_http
+            )
+        case QueueDefinition():
+            return queue_target_of(target.queue_arn, registered=tenant.target_queues)
+
+
+def payload_text(payload: object) -> str:
+    """Give the compact JSON text that targets receive; raises `Rejected`."""
+    allowed = "any JSON value, of finite numbers and whole characters"
+    try:
+        text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        size = len(text.encode())
+    except (ValueError, RecursionError) as error:
+        raise Rejected("payload", "(not shown)", allowed) from error
+    if size > PAYLOAD_BYTES_MAX:
+        raise PayloadTooLarge(size)
+    return text

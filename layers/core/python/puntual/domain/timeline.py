@@ -1,0 +1,106 @@
+"""What a schedule's occurrences look like: the ledger's rows, and the fires that have none yet."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import assert_never
+
+from puntual.domain.instant import TEXT_LENGTH
+from puntual.domain.occurrence import Occurrence
+from puntual.domain.run import Note, Run, RunState, Span
+
+
+class OccurrenceState(StrEnum):
+    """All that an occurrence can be; the first two cost no write and are derived."""
+
+    SCHEDULED = "SCHEDULED"
+    ENQUEUED = "ENQUEUED"
+    RUNNING = "RUNNING"
+    RETRY_WAIT = "RETRY_WAIT"
+    SUCCEEDED = "SUCCEEDED"
+    DEAD = "DEAD"
+    MISSED = "MISSED"
+    CANCELED = "CANCELED"
+    SKIPPED_OVERLAP = "SKIPPED_OVERLAP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fire:
+    """A scheduled time without a row: to come, or due and not yet claimed.
+
+    `voided` by a pause or cancel: it will be recorded as CANCELED instead of started.
+    """
+
+    occurrence: Occurrence
+    available_at: datetime
+    voided: bool = False
+
+    @property
+    def run(self) -> str:
+        return self.occurrence.key.run
+
+
+Entry = Run | Span | Note | Fire
+
+
+def run_of(entry: Entry) -> str:
+    """Give the run key: the text that entries sort by."""
+    match entry:
+        case Fire():
+            return entry.run
+        case Run():
+            return entry.occurrence.key.run
+        case Span() | Note():
+            return entry.key.run
+        case _:
+            assert_never(entry)
+
+
+def state_of(entry: Entry, now: datetime) -> OccurrenceState:
+    match entry:
+        case Run() | Span():
+            return OccurrenceState(entry.state)
+        case Note():
+            return OccurrenceState.CANCELED
+        case Fire():
+            due = entry.available_at <= now
+            return OccurrenceState.ENQUEUED if due else OccurrenceState.SCHEDULED
+        case _:
+            assert_never(entry)
+
+
+def is_unfinished(row: Run, now: datetime) -> bool:
+    """Tell whether a run has a live attempt or waits for a retry."""
+    return row.state is RunState.RETRY_WAIT or row.has_live_lease(now)
+
+
+def covers(span: Span, fire: Fire) -> bool:
+    occurrence = fire.occurrence
+    same_version = span.version == occurrence.version
+    return same_version and span.first <= occurrence.scheduled_for <= span.last
+
+
+def merged(
+    rows: Sequence[Run | Span | Note],
+    fires: Iterable[Fire],
+    *,
+    spans: Sequence[Span],
+    shown: str = "",
+) -> list[Entry]:
+    """Give one entry per scheduled time, in order (E8: a row outranks spans and notes).
+
+    `spans` may reach into the rows' range from behind it. `shown` is the last key that an earlier
+    page gave, so that a note beside it stays out too.
+    """
+    runs = {run_of(row) for row in rows if isinstance(row, Run)}
+    bare = [
+        fire
+        for fire in fires
+        if fire.run not in runs and not any(covers(span, fire) for span in spans)
+    ]
+    taken = runs | {fire.run for fire in bare} | {shown}
+    kept = [
+        row for row in rows if not (isinstance(row, Note) and run_of(row)[:TEXT_LENGTH] in taken)
+    ]
+    return sorted([*kept, *bare], key=run_of)
