@@ -17,7 +17,7 @@ from tests.fakes.scripted_targets import ScriptedTargets
 from tests.unit.application.world import World, dies, io_points
 
 FIRE = NINE + timedelta(minutes=5)
-MESSAGE = a_message(an_occurrence(scheduled_for=FIRE))
+MESSAGE = a_message(an_occurrence(scheduled_for=FIRE), enqueued_at=FIRE)
 LAST = replace(a_rule(), end_at=FIRE)
 REFUSED = Failed(detail="HTTP 503", retryable=True)
 QUEUE = QueueTarget(arn="arn:aws:sqs:eu-west-1:123456789012:puntual-target-orders")
@@ -31,7 +31,7 @@ def a_world(*, rule_ends: bool = False) -> World:
 
 
 def execute(world: World, message: Message = MESSAGE) -> Settled:
-    return world.execute(message, visible_at=FIRE)
+    return world.execute(message)
 
 
 def last_sent(world: World) -> Message:
@@ -103,12 +103,6 @@ def test_e11_the_last_run_completes_its_schedule_before_its_message_goes() -> No
     assert world.head(a_version()).state is ScheduleState.COMPLETED
 
 
-def test_a_message_that_was_visible_before_it_was_due_is_enqueued_only_later() -> None:
-    world = a_world()
-    world.execute(MESSAGE, visible_at=FIRE - timedelta(seconds=1))
-    assert world.run_of(MESSAGE).enqueued_at is None
-
-
 # Failing
 
 
@@ -122,7 +116,7 @@ def test_p7_a_retry_is_recorded_then_sent_and_only_then_may_the_message_go() -> 
     assert (run.state, run.not_before) == (RunState.RETRY_WAIT, FIRE + timedelta(seconds=5))
     [(_, message, delay)] = world.sent()
     assert delay == timedelta(seconds=5)
-    assert message == replace(MESSAGE, enqueued_at=FIRE)
+    assert message == MESSAGE
 
 
 def test_p7_a_retry_that_the_queue_refuses_keeps_the_received_message() -> None:

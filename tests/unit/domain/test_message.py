@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from puntual.domain.instant import MILLISECOND
 from puntual.domain.lane import Lane
-from puntual.domain.message import PARK_MAX, delay_until, message_of
+from puntual.domain.message import CLOCK_TOLERANCE, PARK_MAX, delay_until, message_of
 from tests.builders import NINE, a_message, a_planned, an_occurrence
 
 
@@ -38,8 +39,15 @@ def test_a_delay_never_makes_a_message_visible_too_early_but_for_the_cap(wait_ms
 
 def test_a_message_is_enqueued_when_it_first_is_visible_while_due() -> None:
     message = a_message(available_at=NINE)
-    assert message.enqueued(NINE - timedelta(milliseconds=1)).enqueued_at is None
+    assert message.enqueued(NINE - timedelta(minutes=1)).enqueued_at is None
     assert message.enqueued(NINE).enqueued_at == NINE
+    assert message.enqueued(NINE + timedelta(seconds=3)).enqueued_at == NINE + timedelta(seconds=3)
+
+
+def test_a_queue_whose_clock_is_a_little_behind_enqueues_at_the_time_itself() -> None:
+    message = a_message(available_at=NINE)
+    assert message.enqueued(NINE - CLOCK_TOLERANCE).enqueued_at == NINE
+    assert message.enqueued(NINE - CLOCK_TOLERANCE - MILLISECOND).enqueued_at is None
 
 
 def test_parking_keeps_when_a_message_was_first_enqueued() -> None:
