@@ -378,10 +378,20 @@ def test_a_transaction_that_timed_out_is_unavailable_and_can_be_repeated(aws: Aw
     assert count(aws.world) == 1
 
 
-@pytest.mark.parametrize("code", ["ThrottlingException", "TransactionInProgressException"])
-def test_a_throttled_transaction_is_unavailable(aws: Aws, code: str) -> None:
-    with refusing(aws.connection.client, "TransactWriteItems", code), pytest.raises(Unavailable):
+def test_a_throttled_transaction_is_unavailable(aws: Aws) -> None:
+    client = aws.connection.client
+    with (
+        refusing(client, "TransactWriteItems", "ThrottlingException"),
+        pytest.raises(Unavailable, match="ThrottlingException"),
+    ):
         created(aws.world)
+
+
+def test_a_transaction_still_in_progress_is_waited_for(aws: Aws) -> None:
+    code = "TransactionInProgressException"
+    with refusing(aws.connection.client, "TransactWriteItems", code, times=1):
+        created(aws.world)
+    assert aws.naps == [WAITS[0]]
 
 
 def test_a_transaction_that_is_refused_for_a_bug_is_not_swallowed(aws: Aws) -> None:
