@@ -90,6 +90,14 @@ def test_what_was_created_is_what_is_shown(api: Api) -> None:
     assert api.call("GET", SCHEDULE).body == answer.body
 
 
+def test_an_emulator_that_names_no_caller_is_served_too(api: Api) -> None:
+    event = an_event("POST", SCHEDULES, BODY)
+    del event["requestContext"]["identity"], event["requestContext"]["path"]
+    answer = api.send(event)
+    assert answer.body["author"] == "unknown"
+    assert answer.headers["Location"] == SCHEDULE
+
+
 def test_warnings_are_shown(api: Api) -> None:
     warnings = created(api, expression="0 9 31 * *").body["warnings"]
     assert any("31" in warning for warning in warnings)
