@@ -18,12 +18,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOST = "127.0.0.1"
 HANG_SECONDS = 120.0
 BACKLOG = 512
+HANGS = 0
 ALWAYS = {"down": 503, "refuses": 400}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """One request as it came."""
+    """One request as it came, and the status that it was answered with: `HANGS` for none."""
 
     path: str
     key: str
@@ -64,15 +65,14 @@ class Book:
             return before
 
     def status_for(self, path: str, key: str) -> int:
-        """Give the answer that the path asks for; hangs here where it asks for that."""
+        """Give the answer that the path asks for; `HANGS` where it asks for none."""
         before = self.tries(key)
         behaviour, _, rest = path.strip("/").partition("/")
-        hangs = behaviour == "hangs" or (behaviour == "hangs-first" and before == 0)
+        if behaviour == "hangs" or (behaviour == "hangs-first" and before == 0):
+            return HANGS
         fails = behaviour == "fails-once" and before == 0
         if behaviour == "sometimes":
             fails = before == 0 and int(key[:8] or "0", 16) % 100 < int(rest)
-        if hangs:
-            self.stopping.wait(HANG_SECONDS)
         return 500 if fails else ALWAYS.get(behaviour, 200)
 
 
@@ -115,6 +115,9 @@ def receiving() -> Iterator[Receiver]:
                     body=body,
                 )
             )
+            if status == HANGS:
+                book.stopping.wait(HANG_SECONDS)
+                return
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -93,13 +93,15 @@ def canceled_document(canceled: CanceledSchedule) -> dict[str, Any]:
     }
 
 
-def occurrence_document(entry: Entry, as_of: datetime, *, attempts: bool = False) -> dict[str, Any]:
+def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
     state = state_of(entry, as_of).value
     match entry:
         case Span():
             return {
-                "state": state,
+                "ref": None,
                 "version": entry.version,
+                "scheduled_for": None,
+                "state": state,
                 "first": text_of(entry.first),
                 "last": text_of(entry.last),
                 "reason": entry.reason,
@@ -119,10 +121,7 @@ def occurrence_document(entry: Entry, as_of: datetime, *, attempts: bool = False
                 "reason": VOIDED if entry.voided else "",
             }
         case Run():
-            document = {**_identity(entry.occurrence, run_of(entry)), "state": state, **_run(entry)}
-            if attempts:
-                document["attempts"] = [_attempt(attempt) for attempt in entry.attempts]
-            return document
+            return {**_identity(entry.occurrence, run_of(entry)), "state": state, **_run(entry)}
         case _:
             assert_never(entry)
 
@@ -160,6 +159,7 @@ def _run(run: Run) -> dict[str, Any]:
         "attempt": run.attempt,
         "not_before": _text(run.not_before),
         "reason": run.reason,
+        "attempts": [_attempt(attempt) for attempt in run.attempts],
     }
 
 

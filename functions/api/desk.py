@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from aws_lambda_powertools.utilities.idempotency import BasePersistenceLayer
 
 from puntual.application.control_plane import ControlPlane
@@ -19,7 +19,11 @@ class Desk:
     idempotency: BasePersistenceLayer
 
 
-def desk_of(router: Router) -> Desk:
+def new_router() -> APIGatewayRouter:
+    return APIGatewayRouter()  # type: ignore[no-untyped-call]  # Powertools left it untyped
+
+
+def desk_of(router: APIGatewayRouter) -> Desk:
     desk = router.context["desk"]
     assert isinstance(desk, Desk)
     return desk
@@ -32,13 +36,20 @@ def key_of(tenant: str, schedule: str) -> ScheduleKey:
     )
 
 
-def author_of(router: Router) -> str:
+def author_of(router: APIGatewayRouter) -> str:
     """Give the IAM identity that signed the request."""
     identity = (router.current_event.get("requestContext") or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or NOBODY)
 
 
-def check_query(router: Router, *known: str) -> None:
+def path_of(router: APIGatewayRouter) -> str:
+    """Give the path as the caller wrote it, the stage before it included."""
+    event = router.current_event
+    path = event["requestContext"].get("path") or event["path"]
+    return str(path).rstrip("/")
+
+
+def check_query(router: APIGatewayRouter, *known: str) -> None:
     """Refuse what nobody reads, since it is a misspelt filter; raises `Rejected`."""
     for name in router.current_event.query_string_parameters:
         if name not in known:

@@ -8,10 +8,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
-from aws_lambda_powertools.event_handler.openapi.exceptions import (
-    RequestUnsupportedContentType,
-    RequestValidationError,
-)
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from functions.api import occurrences, schedules, tenants
@@ -41,6 +38,7 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     OCCURRENCES: frozenset({"GET"}),
     OCCURRENCE: frozenset({"GET"}),
 }
+CONTENT_TYPE = "content-type"
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_object)
@@ -64,61 +62,59 @@ for _path, _allowed in METHODS_OF.items():
     _refuse_other_methods(_path, _allowed)
 
 
-@app.exception_handler(Rejected)
 def rejected(error: Rejected) -> Response[str]:
     return of_rejected(error).response()
 
 
-@app.exception_handler(Conflict)
 def conflict(error: Conflict) -> Response[str]:
     return of_conflict(error).response()
 
 
-@app.exception_handler(Unavailable)
 def unavailable(error: Unavailable) -> Response[str]:
     logger.warning("unavailable", why=str(error))
     return of_unavailable(error).response()
 
 
-@app.exception_handler(RequestValidationError)
 def invalid(error: RequestValidationError) -> Response[str]:
     return of_invalid(error.errors()).response()
 
 
-@app.exception_handler(ValidationError)
 def invalid_once_merged(error: ValidationError) -> Response[str]:
     return of_invalid(error.errors(include_url=False)).response()
 
 
-@app.exception_handler(RequestUnsupportedContentType)
-def foreign_type(_: RequestUnsupportedContentType) -> Response[str]:
-    return Problem(
-        status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail="A body must be application/json."
-    ).response()
-
-
-@app.exception_handler(UnicodeDecodeError)
 def not_text(_: UnicodeDecodeError) -> Response[str]:
     return of_rejected(Malformed("bytes that are not UTF-8")).response()
 
 
-@app.not_found
 def no_route(_: NotFoundError) -> Response[str]:
     return Problem(
         status=HTTPStatus.NOT_FOUND, detail="There is no such resource; see docs/api.md."
     ).response()
 
 
-@app.exception_handler(Exception)
 def unexpected(error: Exception) -> Response[str]:
     logger.error("unexpected failure", exc_info=error)
     return of_unexpected().response()
 
 
+for _error, _answered in (
+    (Rejected, rejected),
+    (Conflict, conflict),
+    (Unavailable, unavailable),
+    (RequestValidationError, invalid),
+    (ValidationError, invalid_once_merged),
+    (UnicodeDecodeError, not_text),
+    (NotFoundError, no_route),
+    (Exception, unexpected),
+):
+    app.exception_handler(_error)(_answered)
+
+
 def respond(event: Mapping[str, Any], context: Any, desk: Desk) -> dict[str, Any]:
     """Answer one request; one line of log for it, without bodies and headers."""
-    app.append_context(desk=desk)
-    answer = app.resolve(event, context)
+    app.context.update(desk=desk)
+    answer = app.resolve(_without_content_type(event), context)
     logger.info(
         "answered",
         method=event["httpMethod"],
@@ -127,6 +123,19 @@ def respond(event: Mapping[str, Any], context: Any, desk: Desk) -> dict[str, Any
         caller=(event["requestContext"].get("identity") or {}).get("userArn"),
     )
     return answer
+
+
+def _without_content_type(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Have every body read as JSON, whatever type it claims.
+
+    Clients such as curl call all they send a form, and the resolver would read it as one; a merge
+    patch has a type of its own, which the resolver would refuse.
+    """
+    stripped = dict(event)
+    for name in ("headers", "multiValueHeaders"):
+        headers = event.get(name) or {}
+        stripped[name] = {key: headers[key] for key in headers if key.lower() != CONTENT_TYPE}
+    return stripped
 
 
 @cache

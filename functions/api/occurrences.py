@@ -3,11 +3,10 @@
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from functions.api.answers import answer, occurrence_document
-from functions.api.desk import check_query, desk_of, key_of
+from functions.api.desk import check_query, desk_of, key_of, new_router
 from functions.api.models import query_instant
 from functions.api.schedules import SCHEDULE
 from puntual.domain.instant import text_of
@@ -16,7 +15,7 @@ from puntual.domain.timeline import OccurrenceState
 OCCURRENCES = f"{SCHEDULE}/occurrences"
 OCCURRENCE = f"{SCHEDULE}/occurrences/<occurrence>"
 
-router = Router()
+router = new_router()
 
 
 @router.get(OCCURRENCES)
@@ -43,7 +42,7 @@ def listing(
             "from": text_of(listed.start),
             "to": text_of(listed.end),
             "occurrences": [occurrence_document(entry, listed.as_of) for entry in listed.entries],
-            "page_token": listed.page_token,
+            "next_page_token": listed.page_token,
         }
     )
 
@@ -52,4 +51,4 @@ def listing(
 def show(tenant: str, schedule: str, occurrence: str) -> Response[str]:
     check_query(router)
     shown = desk_of(router).plane.show_occurrence(key_of(tenant, schedule), occurrence)
-    return answer(occurrence_document(shown.entry, shown.as_of, attempts=True))
+    return answer(occurrence_document(shown.entry, shown.as_of))

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from functions.api.problems import PreconditionMissing
 from puntual.domain.errors import Rejected
@@ -42,7 +42,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise Malformed(f"{name} is not JSON")
 
 
-def seen_version(router: Router) -> int | None:
+def seen_version(router: APIGatewayRouter) -> int | None:
     """Give the version that If-Match names, None without the header; raises `Rejected`."""
     etag = _header(router, IF_MATCH)
     if etag is None:
@@ -53,7 +53,7 @@ def seen_version(router: Router) -> int | None:
     return int(match[1])
 
 
-def required_version(router: Router) -> int:
+def required_version(router: APIGatewayRouter) -> int:
     """Give the version that If-Match names; raises `PreconditionMissing`, `Rejected`."""
     seen = seen_version(router)
     if seen is None:
@@ -61,7 +61,7 @@ def required_version(router: Router) -> int:
     return seen
 
 
-def idempotency_key(router: Router) -> str | None:
+def idempotency_key(router: APIGatewayRouter) -> str | None:
     """Give the caller's key, if any; raises `Rejected`."""
     key = _header(router, IDEMPOTENCY_KEY)
     if key is not None and not _KEY.fullmatch(key):
@@ -69,6 +69,6 @@ def idempotency_key(router: Router) -> str | None:
     return key
 
 
-def _header(router: Router, name: str) -> str | None:
+def _header(router: APIGatewayRouter, name: str) -> str | None:
     value: str | None = router.current_event.headers.get(name)
     return None if value is None else value.strip()

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 
 from functions.api.answers import (
@@ -14,7 +13,7 @@ from functions.api.answers import (
     schedule_answer,
 )
 from functions.api.create_once import create_once
-from functions.api.desk import author_of, check_query, desk_of, key_of
+from functions.api.desk import author_of, check_query, desk_of, key_of, new_router, path_of
 from functions.api.models import CreateBody, DefinitionBody, definition_document, merge_patched
 from functions.api.requests import (
     Malformed,
@@ -31,7 +30,7 @@ from puntual.domain.tenant import schedule_id_of, tenant_id_of
 SCHEDULES = "/v1/tenants/<tenant>/schedules"
 SCHEDULE = "/v1/tenants/<tenant>/schedules/<schedule>"
 
-router = Router()
+router = new_router()
 
 
 @router.post(SCHEDULES)
@@ -52,8 +51,8 @@ def create(tenant: str, body: Annotated[CreateBody, Body()]) -> Response[str]:
         shown = run()
     else:
         shown = create_once(desk, run, tenant=owner, request=request, context=router.lambda_context)
-    collection = router.current_event.request_context.path.rstrip("/")
-    return schedule_answer(shown, status=201, location=f"{collection}/{shown.head.schedule}")
+    location = f"{path_of(router)}/{shown.head.schedule}"
+    return schedule_answer(shown, status=201, location=location)
 
 
 @router.get(SCHEDULES)
@@ -71,7 +70,7 @@ def listing(
     return answer(
         {
             "schedules": [listed_schedule(head, listed.as_of) for head in listed.schedules],
-            "page_token": listed.page_token,
+            "next_page_token": listed.page_token,
         }
     )
 
@@ -98,7 +97,7 @@ def replace(tenant: str, schedule: str, body: Annotated[DefinitionBody, Body()])
 
 @router.patch(SCHEDULE)
 def patch(tenant: str, schedule: str) -> Response[str]:
-    """Take a JSON merge patch, whose media type is not one that the resolver's bodies know."""
+    """Take a JSON merge patch: what it makes of the version is checked, not what it is."""
     check_query(router)
     key, seen = key_of(tenant, schedule), required_version(router)
     changes = router.current_event.json_body

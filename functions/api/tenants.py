@@ -3,17 +3,16 @@
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from functions.api.answers import answer, tenant_document
-from functions.api.desk import check_query, desk_of
+from functions.api.desk import check_query, desk_of, new_router
 from functions.api.models import TenantBody
 from puntual.domain.tenant import tenant_id_of
 
 TENANT = "/v1/tenants/<tenant>"
 
-router = Router()
+router = new_router()
 
 
 @router.put(TENANT)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from pynamodb.exceptions import TransactWriteError
 
 from puntual.application.ports import (
     AlreadyExists,
@@ -258,10 +259,11 @@ def test_a_head_that_moved_on_or_is_absent_is_not_completed(world: World) -> Non
 
 def test_heads_are_read_a_hundred_at_a_time(world: World) -> None:
     versions = [a_version(schedule=f"job-{number:03d}") for number in range(100)]
-    for version in versions[:-1]:
+    made = versions[::10]
+    for version in made:
         created(world, version)
     heads = world.schedules.heads([version.key for version in versions])
-    assert heads == {version.key: a_schedule(version) for version in versions[:-1]}
+    assert heads == {version.key: a_schedule(version) for version in made}
     assert world.schedules.heads([]) == {}
 
 
@@ -376,20 +378,30 @@ def test_a_transaction_that_timed_out_is_unavailable_and_can_be_repeated(aws: Aw
     assert count(aws.world) == 1
 
 
-@pytest.mark.parametrize("code", ["ThrottlingException", "TransactionInProgressException"])
-def test_a_throttled_transaction_is_unavailable(aws: Aws, code: str) -> None:
-    with refusing(aws.connection.client, "TransactWriteItems", code), pytest.raises(Unavailable):
+def test_a_throttled_transaction_is_unavailable(aws: Aws) -> None:
+    client = aws.connection.client
+    with (
+        refusing(client, "TransactWriteItems", "ThrottlingException"),
+        pytest.raises(Unavailable, match="ThrottlingException"),
+    ):
         created(aws.world)
+
+
+def test_a_transaction_still_in_progress_is_waited_for(aws: Aws) -> None:
+    code = "TransactionInProgressException"
+    with refusing(aws.connection.client, "TransactWriteItems", code, times=1):
+        created(aws.world)
+    assert aws.naps == [WAITS[0]]
 
 
 def test_a_transaction_that_is_refused_for_a_bug_is_not_swallowed(aws: Aws) -> None:
     aws.world.tenants.register(a_tenant())
     with (
         refusing(aws.connection.client, "TransactWriteItems", "ValidationException"),
-        pytest.raises(Exception, match="ValidationException") as caught,
+        pytest.raises(TransactWriteError) as caught,
     ):
         created(aws.world)
-    assert not isinstance(caught.value, Unavailable)
+    assert caught.value.cause_response_code == "ValidationException"
 
 
 def test_a_conflict_is_waited_out_then_unavailable(aws: Aws) -> None:
@@ -423,7 +435,7 @@ def test_a_quota_refused_beside_a_conflict_is_asked_again(aws: Aws) -> None:
 
 
 def test_heads_left_unprocessed_are_not_taken_for_absent(aws: Aws) -> None:
-    versions = [a_version(schedule=f"job-{number}") for number in range(5)]
+    versions = [a_version(schedule=f"job-{number}") for number in range(9)]
     for version in versions:
         created(aws.world, version)
     keys = [version.key for version in versions]
@@ -431,10 +443,10 @@ def test_heads_left_unprocessed_are_not_taken_for_absent(aws: Aws) -> None:
         aws.dynamodb, "BatchGetItem", unprocessed="UnprocessedKeys", taken=2, times=9
     ) as calls:
         assert list(aws.schedules.heads(keys)) == keys
-    assert calls == [5, 3, 1]
+    assert calls == [9, 7, 5, 3, 1]
     with (
         leaving_unprocessed(
-            aws.dynamodb, "BatchGetItem", unprocessed="UnprocessedKeys", taken=0, times=99
+            aws.dynamodb, "BatchGetItem", unprocessed="UnprocessedKeys", taken=1, times=99
         ),
         pytest.raises(Unavailable),
     ):

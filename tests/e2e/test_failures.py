@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from scripts.functions import kill_function, processes_of
-from scripts.waiting import until
+from scripts.functions import kill_function
 from tests.e2e.conftest import RETRY_QUICKLY, Stage, at_in
 
 KILLED_SECONDS = 150.0
@@ -50,7 +49,7 @@ def test_a_receiver_that_hangs_is_cut_off_and_tried_again(stage: Stage) -> None:
     assert len(row["attempts"]) == 2
 
 
-@pytest.mark.xdist_group("kills")
+@pytest.mark.disruptive
 def test_an_executor_killed_in_the_middle_of_a_call_is_followed_by_another_attempt(
     stage: Stage,
 ) -> None:
@@ -66,7 +65,7 @@ def test_an_executor_killed_in_the_middle_of_a_call_is_followed_by_another_attem
     assert [attempt["result"] for attempt in row["attempts"]] == ["lease ran out", "HTTP 200"]
 
 
-@pytest.mark.xdist_group("kills")
+@pytest.mark.disruptive
 def test_planners_killed_again_and_again_delay_nothing_that_is_planned_ahead(
     stage: Stage,
 ) -> None:
@@ -80,7 +79,6 @@ def test_planners_killed_again_and_again_delay_nothing_that_is_planned_ahead(
     arrivals = stage.receiver.wait_for(made["id"], 3, seconds=200)
     fires = [arrival.scheduled_for for arrival in arrivals]
     assert len(set(fires)) == len(fires) >= 3
-    until(lambda: processes_of(planner), bool, seconds=70)
 
 
 def test_unsigned_calls_are_refused_with_a_problem(stage: Stage) -> None:

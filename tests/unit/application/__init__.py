@@ -1,1 +1,1 @@
-"""Use cases on the fakes."""
+"""The use cases and what they share."""

@@ -59,7 +59,6 @@ TRANSIENT_CODES = frozenset(
         "InternalFailure",
         "InternalServerError",
         "KmsThrottled",
-        "LimitExceededException",
         "OverLimit",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
@@ -114,7 +113,8 @@ def unavailable_if_transient(what: str) -> Iterator[None]:
         PynamoDBException,
     ) as error:
         if is_transient(error):
-            raise Unavailable(f"{what}: {error}") from error
+            cause = error.cause if isinstance(error, PynamoDBException) else error
+            raise Unavailable(f"{what}: {cause}") from error
         raise
 
 

@@ -1,19 +1,20 @@
-"""Wires the use cases; the only module that knows the adapters and reads the environment.
+"""Wires the use cases; the only module that knows the adapters.
 
-Everything is made on first use and once per process: a function pays only for what it calls, and
-needs only the settings of that.
+One cached function per client, port and use case, so that a function's instance builds what its
+handler asks for, once, and nothing else. To add a use case, add a function that builds it from
+the ports' functions; to replace a port, change its function here. Functions import use cases'
+builders and `settings` from here, never a port's adapter.
 """
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import version
 
 import boto3
-from aws_lambda_powertools.utilities.idempotency import (
-    BasePersistenceLayer,
-    DynamoDBPersistenceLayer,
-)
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from botocore.config import Config
 
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
@@ -35,7 +36,19 @@ from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
-from puntual.application.ports import Clock
+from puntual.application.ports import (
+    Agenda,
+    Chance,
+    Clock,
+    IdSource,
+    Lanes,
+    Ledger,
+    Outbox,
+    Planners,
+    Schedules,
+    Shards,
+    Tenants,
+)
 from puntual.application.relay_page import RelayPage
 from puntual.application.settle_message import SettleMessage
 from puntual.application.tick import Tick
@@ -54,59 +67,136 @@ CONNECTIONS_MAX = 32
 """An executor's batch calls side by side, each with more than one call of its own."""
 
 
-class SettingMissing(Exception):
-    """A setting that this function needs is not in its environment, or is not readable."""
+class SettingInvalid(Exception):
+    """The deployment is wrong: a setting that this function needs is missing or unreadable."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"setting {name}: {problem}")
+        self.name = name
 
 
-def _setting(name: str) -> str:
-    value = os.environ.get(name)
-    if not value:
-        raise SettingMissing(f"the environment has no {name}")
-    return value
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Read when asked for: a function's environment holds only what its use cases need.
+
+    Each property raises `SettingInvalid` where its variable is missing or not what it must be.
+    """
+
+    environment: Mapping[str, str]
+
+    @property
+    def schedules_table(self) -> str:
+        return self._text("SCHEDULES_TABLE")
+
+    @property
+    def versions_table(self) -> str:
+        return self._text("VERSIONS_TABLE")
+
+    @property
+    def agenda_table(self) -> str:
+        return self._text("AGENDA_TABLE")
+
+    @property
+    def outbox_table(self) -> str:
+        return self._text("OUTBOX_TABLE")
+
+    @property
+    def occurrences_table(self) -> str:
+        return self._text("OCCURRENCES_TABLE")
+
+    @property
+    def shards_table(self) -> str:
+        return self._text("SHARDS_TABLE")
+
+    @property
+    def tenants_table(self) -> str:
+        return self._text("TENANTS_TABLE")
+
+    @property
+    def idempotency_table(self) -> str:
+        return self._text("IDEMPOTENCY_TABLE")
+
+    @property
+    def queue_urls(self) -> dict[Lane, str]:
+        """All three: who sends to one lane may have to send to any."""
+        return {lane: self._text(f"{lane.name}_QUEUE_URL") for lane in Lane}
+
+    @property
+    def planner_function(self) -> str:
+        return self._text("PLANNER_FUNCTION_NAME")
+
+    @property
+    def shard_count(self) -> int:
+        return self._count("SHARD_COUNT")
+
+    @property
+    def horizon(self) -> timedelta:
+        return timedelta(seconds=self._count("HORIZON_SECONDS"))
+
+    @property
+    def retention(self) -> timedelta:
+        return timedelta(days=self._count("RETENTION_DAYS"))
+
+    @property
+    def delivery_timeout_max(self) -> timedelta:
+        return timedelta(seconds=self._count("DELIVERY_TIMEOUT_MAX_SECONDS"))
+
+    @property
+    def allows_private_targets(self) -> bool:
+        text = self._text("ALLOW_PRIVATE_TARGETS")
+        if text not in {"true", "false"}:
+            raise SettingInvalid("ALLOW_PRIVATE_TARGETS", f"{text!r} is neither true nor false")
+        return text == "true"
+
+    def _text(self, name: str) -> str:
+        text = self.environment.get(name, "")
+        if not text:
+            raise SettingInvalid(name, "is missing or empty")
+        return text
+
+    def _count(self, name: str) -> int:
+        text = self._text(name)
+        if not (text.isascii() and text.isdecimal()) or int(text) == 0:
+            raise SettingInvalid(name, f"{text!r} is not a whole number above zero")
+        return int(text)
 
 
-def _number(name: str) -> int:
-    value = _setting(name)
-    if not (value.isascii() and value.isdigit()):
-        raise SettingMissing(f"{name} is {value!r}; allowed: a whole number")
-    return int(value)
+@cache
+def settings() -> Settings:
+    return Settings(dict(os.environ))
 
 
-def _flag(name: str) -> bool:
-    value = _setting(name)
-    if value not in {"true", "false"}:
-        raise SettingMissing(f"{name} is {value!r}; allowed: true, false")
-    return value == "true"
-
-
-# -- clients ---------------------------------------------------------------------------------------
+# --- clients ----------------------------------------------------------------------------------
 
 
 def _config() -> Config:
     return Config(
         connect_timeout=CONNECT_TIMEOUT_SECONDS,
         read_timeout=READ_TIMEOUT_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": TRIES_MAX},
+        retries={"total_max_attempts": TRIES_MAX, "mode": "standard"},
+        # Half of what a batch call costs in CPU; the adapters' types are checked instead.
+        parameter_validation=False,
+        tcp_keepalive=True,
         max_pool_connections=CONNECTIONS_MAX,
     )
 
 
 @cache
-def _dynamodb() -> DynamoDBClient:
+def dynamodb_client() -> DynamoDBClient:
     return boto3.client("dynamodb", config=_config())
 
 
 @cache
-def _sqs() -> SQSClient:
+def sqs_client() -> SQSClient:
     return boto3.client("sqs", config=_config())
 
 
 @cache
-def _lambda() -> LambdaClient:
+def lambda_client() -> LambdaClient:
     return boto3.client("lambda", config=_config())
 
 
-# -- ports -----------------------------------------------------------------------------------------
+# --- ports ------------------------------------------------------------------------------------
 
 
 @cache
@@ -115,146 +205,162 @@ def clock() -> Clock:
 
 
 @cache
-def _schedules() -> DynamoDbSchedules:
+def ids() -> IdSource:
+    return SystemIds()
+
+
+@cache
+def chance() -> Chance:
+    return SystemChance()
+
+
+@cache
+def schedules() -> Schedules:
     return DynamoDbSchedules(
-        client=_dynamodb(),
-        schedules_table=_setting("SCHEDULES_TABLE"),
-        versions_table=_setting("VERSIONS_TABLE"),
-        agenda_table=_setting("AGENDA_TABLE"),
-        tenants_table=_setting("TENANTS_TABLE"),
+        client=dynamodb_client(),
+        schedules_table=settings().schedules_table,
+        versions_table=settings().versions_table,
+        agenda_table=settings().agenda_table,
+        tenants_table=settings().tenants_table,
     )
 
 
 @cache
-def _agenda() -> DynamoDbAgenda:
-    return DynamoDbAgenda(client=_dynamodb(), table=_setting("AGENDA_TABLE"))
+def tenants() -> Tenants:
+    return DynamoDbTenants(table=settings().tenants_table)
 
 
 @cache
-def _outbox() -> DynamoDbOutbox:
-    return DynamoDbOutbox(client=_dynamodb(), table=_setting("OUTBOX_TABLE"))
+def agenda() -> Agenda:
+    return DynamoDbAgenda(client=dynamodb_client(), table=settings().agenda_table)
 
 
 @cache
-def _ledger() -> DynamoDbLedger:
+def outbox() -> Outbox:
+    return DynamoDbOutbox(client=dynamodb_client(), table=settings().outbox_table)
+
+
+@cache
+def ledger() -> Ledger:
     return DynamoDbLedger(
-        client=_dynamodb(), table=_setting("OCCURRENCES_TABLE"), retention=_retention()
+        client=dynamodb_client(),
+        table=settings().occurrences_table,
+        retention=settings().retention,
     )
 
 
 @cache
-def _shards() -> DynamoDbShards:
-    return DynamoDbShards(client=_dynamodb(), table=_setting("SHARDS_TABLE"))
+def shards() -> Shards:
+    return DynamoDbShards(client=dynamodb_client(), table=settings().shards_table)
 
 
 @cache
-def _tenants() -> DynamoDbTenants:
-    return DynamoDbTenants(table=_setting("TENANTS_TABLE"))
+def lanes() -> Lanes:
+    return SqsLanes(client=sqs_client(), queue_urls=settings().queue_urls)
 
 
 @cache
-def _lanes() -> SqsLanes:
-    urls = {lane: _setting(f"{lane.name}_QUEUE_URL") for lane in Lane}
-    return SqsLanes(client=_sqs(), queue_urls=urls)
+def planners() -> Planners:
+    return LambdaPlanners(client=lambda_client(), function=settings().planner_function)
+
+
+# --- use cases --------------------------------------------------------------------------------
 
 
 @cache
-def idempotency_store() -> BasePersistenceLayer:
-    return DynamoDBPersistenceLayer(table_name=_setting("IDEMPOTENCY_TABLE"))
-
-
-def _retention() -> timedelta:
-    return timedelta(days=_number("RETENTION_DAYS"))
-
-
-def _horizon() -> timedelta:
-    return timedelta(seconds=_number("HORIZON_SECONDS"))
-
-
-# -- use cases -------------------------------------------------------------------------------------
-
-
-@cache
-def tick() -> Tick:
-    planners = LambdaPlanners(client=_lambda(), function=_setting("PLANNER_FUNCTION_NAME"))
-    return Tick(shards=_shards(), planners=planners)
-
-
-@cache
-def _plan_cursors() -> PlanCursors:
+def plan_cursors() -> PlanCursors:
     return PlanCursors(
-        schedules=_schedules(),
-        agenda=_agenda(),
-        outbox=_outbox(),
-        ledger=_ledger(),
+        schedules=schedules(),
+        agenda=agenda(),
+        outbox=outbox(),
+        ledger=ledger(),
         clock=clock(),
     )
 
 
 @cache
+def announced() -> Announced:
+    return Announced(
+        shards=shards(),
+        plan_cursors=plan_cursors(),
+        clock=clock(),
+        shard_count=settings().shard_count,
+        horizon=settings().horizon,
+    )
+
+
+@cache
+def tick() -> Tick:
+    return Tick(shards=shards(), planners=planners())
+
+
+@cache
 def relay_page() -> RelayPage:
-    return RelayPage(outbox=_outbox(), lanes=_lanes(), clock=clock())
+    return RelayPage(outbox=outbox(), lanes=lanes(), clock=clock())
 
 
 @cache
 def plan_shard() -> PlanShard:
     return PlanShard(
-        shards=_shards(),
-        agenda=_agenda(),
-        outbox=_outbox(),
-        plan_cursors=_plan_cursors(),
+        shards=shards(),
+        agenda=agenda(),
+        outbox=outbox(),
+        plan_cursors=plan_cursors(),
         relay_page=relay_page(),
         clock=clock(),
-        ids=SystemIds(),
-        horizon=_horizon(),
+        ids=ids(),
+        horizon=settings().horizon,
     )
 
 
 @cache
-def _settle_message() -> SettleMessage:
+def settle_message() -> SettleMessage:
     return SettleMessage(
-        schedules=_schedules(),
-        ledger=_ledger(),
-        lanes=_lanes(),
-        clock=clock(),
-        ids=SystemIds(),
+        schedules=schedules(), ledger=ledger(), lanes=lanes(), clock=clock(), ids=ids()
     )
 
 
 @cache
 def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
-        settle_message=_settle_message(),
-        webhooks=HttpWebhooks(clock=clock(), allow_private=_flag("ALLOW_PRIVATE_TARGETS")),
-        queues=SqsTargets(client=_sqs()),
-        chance=SystemChance(),
+        settle_message=settle_message(),
+        webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
+        queues=SqsTargets(client=sqs_client()),
+        chance=chance(),
     )
 
 
 @cache
 def bury_message() -> BuryMessage:
-    return BuryMessage(settle_message=_settle_message())
+    return BuryMessage(settle_message=settle_message())
+
+
+@cache
+def limits() -> Limits:
+    return Limits(
+        tzdata=version("tzdata"),
+        plain_http=settings().allows_private_targets,
+        delivery_timeout_max=settings().delivery_timeout_max,
+    )
 
 
 @cache
 def control_plane() -> ControlPlane:
     return control_plane_of(
-        schedules=_schedules(),
-        tenants=_tenants(),
-        ledger=_ledger(),
-        announced=Announced(
-            shards=_shards(),
-            plan_cursors=_plan_cursors(),
-            clock=clock(),
-            shard_count=_number("SHARD_COUNT"),
-            horizon=_horizon(),
-        ),
+        schedules=schedules(),
+        tenants=tenants(),
+        ledger=ledger(),
+        announced=announced(),
         clock=clock(),
-        ids=SystemIds(),
-        limits=Limits(
-            tzdata=version("tzdata"),
-            plain_http=_flag("ALLOW_PRIVATE_TARGETS"),
-            delivery_timeout_max=timedelta(seconds=_number("DELIVERY_TIMEOUT_MAX_SECONDS")),
-        ),
-        retention=_retention(),
+        ids=ids(),
+        limits=limits(),
+        retention=settings().retention,
+    )
+
+
+@cache
+def idempotency_store() -> DynamoDBPersistenceLayer:
+    """Give Powertools' own store, since its handlers are what uses it."""
+    return DynamoDBPersistenceLayer(
+        table_name=settings().idempotency_table, boto3_client=dynamodb_client()
     )

@@ -71,6 +71,9 @@ REGISTRATION = "registration"
 HEAD = 0
 """The head's place in each transaction."""
 
+IN_PROGRESS = "TransactionInProgressException"
+"""This very transaction is still being decided: an earlier try of the SDK's, or of ours."""
+
 LOST = "ConditionalCheckFailed"
 EXPECTED_CODES = frozenset(
     {"", LOST, "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
@@ -338,6 +341,8 @@ class DynamoDbSchedules:
             ) as transaction:
                 fill(transaction)
         except TransactWriteError as error:
+            if isinstance(error.cause, ClientError) and error_code(error.cause) == IN_PROGRESS:
+                return [IN_PROGRESS]
             codes = [reason.code if reason else "" for reason in error.cancellation_reasons]
             if not any(codes) or not EXPECTED_CODES.issuperset(codes):
                 raise

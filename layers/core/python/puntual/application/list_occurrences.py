@@ -34,7 +34,10 @@ class ListedOccurrences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a page begins: behind `position`, or at `start` where that is empty."""
+    """Where a page begins: behind `position`, or at `start` where that is empty.
+
+    A position that is an entry's own key says that this entry has been shown.
+    """
 
     start: datetime
     end: datetime
@@ -117,7 +120,8 @@ class ListOccurrences:
         if len(entries) > limit:
             return entries[:limit], run_of(entries[limit - 1])
         if not is_last:
-            return entries, through
+            seen_last = bool(entries) and run_of(entries[-1]) == through
+            return entries, through if seen_last else through + NEXT_KEY
         return [*entries, *(span for span in behind if span.first <= place.end)], ""
 
     def _spans_behind(
