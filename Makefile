@@ -141,3 +141,9 @@ down: ## Stop the local system
 .PHONY: demo
 demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
 	$(PY) -m scripts.demo --schedules $(SCHEDULES)
+
+## -- numbers -------------------------------------------------------------------------------
+
+.PHONY: bench
+bench: setup ## Print what an occurrence costs: write units, read units, calls
+	$(OFFLINE) $(PY) -m bench.costs
