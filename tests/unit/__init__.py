@@ -1,0 +1,1 @@
+"""Fast tests of single modules, laid out as the library is."""

@@ -15,8 +15,8 @@ from puntual.domain.expression import (
     NeverFires,
     Rule,
     UnknownTimeZone,
+    rule_of,
 )
-from puntual.domain.expression import rule_of
 
 
 class Case(TypedDict, total=False):

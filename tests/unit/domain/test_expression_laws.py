@@ -78,7 +78,8 @@ def test_fires_strictly_increase(rule: Rule, start: datetime) -> None:
 def test_the_fires_between_two_instants_are_those_of_a_walk(
     rule: Rule, start: datetime, hours: int, limit: int
 ) -> None:
-    end, walk, after = start + timedelta(hours=hours), [], start
+    end, after = start + timedelta(hours=hours), start
+    walk: list[datetime] = []
     while len(walk) < limit and (fire := rule.next_fire(after)) is not None and fire <= end:
         walk.append(fire)
         after = fire

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import pairwise
 from random import Random
 from zoneinfo import ZoneInfo
 
@@ -12,7 +13,7 @@ from puntual.domain.expression import Fold, Gap, Rule
 
 MINUTE = timedelta(minutes=1)
 MARGIN = timedelta(hours=26)
-TUPLES_PER_TRANSITION = 16
+TUPLES_PER_TRANSITION = 14
 
 TRANSITIONS = {
     "America/New_York spring": ("America/New_York", "2026-03-08T07:00"),
@@ -32,6 +33,8 @@ TRANSITIONS = {
     "America/Scoresbysund cancelling": ("America/Scoresbysund", "2024-03-31T01:00"),
     "Asia/Almaty leap day": ("Asia/Almaty", "2024-02-29T18:00"),
     "Asia/Kathmandu quarter hour": ("Asia/Kathmandu", "1985-12-31T18:30"),
+    "America/Santiago back beside the edge of a period": ("America/Santiago", "1973-03-11T03:00"),
+    "America/Santiago on beside the edge of a period": ("America/Santiago", "1999-10-10T04:00"),
     "America/New_York after 2037": ("America/New_York", "2050-11-06T06:00"),
 }
 
@@ -107,7 +110,7 @@ def fires_seen(
     if fold is Fold.AUTO:
         fold = Fold.BOTH if interval else Fold.FIRST
     fires = set()
-    for (_, before), (instant, wall) in zip(clock, clock[1:], strict=False):
+    for (_, before), (instant, wall) in pairwise(clock):
         if gap is Gap.FIRE_AFTER and not interval and wall > before + MINUTE:
             missing = range(1, (wall - before) // MINUTE)
             if any(cron.names(before + minute * MINUTE) for minute in missing):

@@ -1,1 +1,366 @@
-"""Wires the use cases; the only module that knows the adapters."""
+"""Wires the use cases; the only module that knows the adapters.
+
+One cached function per client, port and use case, so that a function's instance builds what its
+handler asks for, once, and nothing else. To add a use case, add a function that builds it from
+the ports' functions; to replace a port, change its function here. Functions import use cases'
+builders and `settings` from here, never a port's adapter.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from importlib.metadata import version
+
+import boto3
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
+from botocore.config import Config
+
+from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_ledger import DynamoDbLedger
+from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
+from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
+from puntual.adapters.dynamodb_shards import DynamoDbShards
+from puntual.adapters.dynamodb_tenants import DynamoDbTenants
+from puntual.adapters.http_webhooks import HttpWebhooks
+from puntual.adapters.lambda_planners import LambdaPlanners
+from puntual.adapters.sqs_lanes import SqsLanes
+from puntual.adapters.sqs_targets import SqsTargets
+from puntual.adapters.system_chance import SystemChance
+from puntual.adapters.system_clock import SystemClock
+from puntual.adapters.system_ids import SystemIds
+from puntual.application.announced import Announced
+from puntual.application.bury_message import BuryMessage
+from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_shard import PlanShard
+from puntual.application.ports import (
+    Agenda,
+    Chance,
+    Clock,
+    IdSource,
+    Lanes,
+    Ledger,
+    Outbox,
+    Planners,
+    Schedules,
+    Shards,
+    Tenants,
+)
+from puntual.application.relay_page import RelayPage
+from puntual.application.settle_message import SettleMessage
+from puntual.application.tick import Tick
+from puntual.aws import (
+    CONNECT_TIMEOUT_SECONDS,
+    READ_TIMEOUT_SECONDS,
+    TRIES_MAX,
+    DynamoDBClient,
+    LambdaClient,
+    SQSClient,
+)
+from puntual.domain.definition import Limits
+from puntual.domain.lane import Lane
+
+CONNECTIONS_MAX = 32
+"""An executor's batch calls side by side, each with more than one call of its own."""
+
+
+class SettingInvalid(Exception):
+    """The deployment is wrong: a setting that this function needs is missing or unreadable."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"setting {name}: {problem}")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Read when asked for: a function's environment holds only what its use cases need.
+
+    Each property raises `SettingInvalid` where its variable is missing or not what it must be.
+    """
+
+    environment: Mapping[str, str]
+
+    @property
+    def schedules_table(self) -> str:
+        return self._text("SCHEDULES_TABLE")
+
+    @property
+    def versions_table(self) -> str:
+        return self._text("VERSIONS_TABLE")
+
+    @property
+    def agenda_table(self) -> str:
+        return self._text("AGENDA_TABLE")
+
+    @property
+    def outbox_table(self) -> str:
+        return self._text("OUTBOX_TABLE")
+
+    @property
+    def occurrences_table(self) -> str:
+        return self._text("OCCURRENCES_TABLE")
+
+    @property
+    def shards_table(self) -> str:
+        return self._text("SHARDS_TABLE")
+
+    @property
+    def tenants_table(self) -> str:
+        return self._text("TENANTS_TABLE")
+
+    @property
+    def idempotency_table(self) -> str:
+        return self._text("IDEMPOTENCY_TABLE")
+
+    @property
+    def queue_urls(self) -> dict[Lane, str]:
+        """All three: who sends to one lane may have to send to any."""
+        return {lane: self._text(f"{lane.name}_QUEUE_URL") for lane in Lane}
+
+    @property
+    def planner_function(self) -> str:
+        return self._text("PLANNER_FUNCTION_NAME")
+
+    @property
+    def shard_count(self) -> int:
+        return self._count("SHARD_COUNT")
+
+    @property
+    def horizon(self) -> timedelta:
+        return timedelta(seconds=self._count("HORIZON_SECONDS"))
+
+    @property
+    def retention(self) -> timedelta:
+        return timedelta(days=self._count("RETENTION_DAYS"))
+
+    @property
+    def delivery_timeout_max(self) -> timedelta:
+        return timedelta(seconds=self._count("DELIVERY_TIMEOUT_MAX_SECONDS"))
+
+    @property
+    def allows_private_targets(self) -> bool:
+        text = self._text("ALLOW_PRIVATE_TARGETS")
+        if text not in {"true", "false"}:
+            raise SettingInvalid("ALLOW_PRIVATE_TARGETS", f"{text!r} is neither true nor false")
+        return text == "true"
+
+    def _text(self, name: str) -> str:
+        text = self.environment.get(name, "")
+        if not text:
+            raise SettingInvalid(name, "is missing or empty")
+        return text
+
+    def _count(self, name: str) -> int:
+        text = self._text(name)
+        if not (text.isascii() and text.isdecimal()) or int(text) == 0:
+            raise SettingInvalid(name, f"{text!r} is not a whole number above zero")
+        return int(text)
+
+
+@cache
+def settings() -> Settings:
+    return Settings(dict(os.environ))
+
+
+# --- clients ----------------------------------------------------------------------------------
+
+
+def _config() -> Config:
+    return Config(
+        connect_timeout=CONNECT_TIMEOUT_SECONDS,
+        read_timeout=READ_TIMEOUT_SECONDS,
+        retries={"total_max_attempts": TRIES_MAX, "mode": "standard"},
+        # Half of what a batch call costs in CPU; the adapters' types are checked instead.
+        parameter_validation=False,
+        tcp_keepalive=True,
+        max_pool_connections=CONNECTIONS_MAX,
+    )
+
+
+@cache
+def dynamodb_client() -> DynamoDBClient:
+    return boto3.client("dynamodb", config=_config())
+
+
+@cache
+def sqs_client() -> SQSClient:
+    return boto3.client("sqs", config=_config())
+
+
+@cache
+def lambda_client() -> LambdaClient:
+    return boto3.client("lambda", config=_config())
+
+
+# --- ports ------------------------------------------------------------------------------------
+
+
+@cache
+def clock() -> Clock:
+    return SystemClock()
+
+
+@cache
+def ids() -> IdSource:
+    return SystemIds()
+
+
+@cache
+def chance() -> Chance:
+    return SystemChance()
+
+
+@cache
+def schedules() -> Schedules:
+    return DynamoDbSchedules(
+        client=dynamodb_client(),
+        schedules_table=settings().schedules_table,
+        versions_table=settings().versions_table,
+        agenda_table=settings().agenda_table,
+        tenants_table=settings().tenants_table,
+    )
+
+
+@cache
+def tenants() -> Tenants:
+    return DynamoDbTenants(table=settings().tenants_table)
+
+
+@cache
+def agenda() -> Agenda:
+    return DynamoDbAgenda(client=dynamodb_client(), table=settings().agenda_table)
+
+
+@cache
+def outbox() -> Outbox:
+    return DynamoDbOutbox(client=dynamodb_client(), table=settings().outbox_table)
+
+
+@cache
+def ledger() -> Ledger:
+    return DynamoDbLedger(
+        client=dynamodb_client(),
+        table=settings().occurrences_table,
+        retention=settings().retention,
+    )
+
+
+@cache
+def shards() -> Shards:
+    return DynamoDbShards(client=dynamodb_client(), table=settings().shards_table)
+
+
+@cache
+def lanes() -> Lanes:
+    return SqsLanes(client=sqs_client(), queue_urls=settings().queue_urls)
+
+
+@cache
+def planners() -> Planners:
+    return LambdaPlanners(client=lambda_client(), function=settings().planner_function)
+
+
+# --- use cases --------------------------------------------------------------------------------
+
+
+@cache
+def plan_cursors() -> PlanCursors:
+    return PlanCursors(
+        schedules=schedules(),
+        agenda=agenda(),
+        outbox=outbox(),
+        ledger=ledger(),
+        clock=clock(),
+    )
+
+
+@cache
+def announced() -> Announced:
+    return Announced(
+        shards=shards(),
+        plan_cursors=plan_cursors(),
+        clock=clock(),
+        shard_count=settings().shard_count,
+        horizon=settings().horizon,
+    )
+
+
+@cache
+def tick() -> Tick:
+    return Tick(shards=shards(), planners=planners())
+
+
+@cache
+def relay_page() -> RelayPage:
+    return RelayPage(outbox=outbox(), lanes=lanes(), clock=clock())
+
+
+@cache
+def plan_shard() -> PlanShard:
+    return PlanShard(
+        shards=shards(),
+        agenda=agenda(),
+        outbox=outbox(),
+        plan_cursors=plan_cursors(),
+        relay_page=relay_page(),
+        clock=clock(),
+        ids=ids(),
+        horizon=settings().horizon,
+    )
+
+
+@cache
+def settle_message() -> SettleMessage:
+    return SettleMessage(
+        schedules=schedules(), ledger=ledger(), lanes=lanes(), clock=clock(), ids=ids()
+    )
+
+
+@cache
+def execute_occurrence() -> ExecuteOccurrence:
+    return ExecuteOccurrence(
+        settle_message=settle_message(),
+        webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
+        queues=SqsTargets(client=sqs_client()),
+        chance=chance(),
+    )
+
+
+@cache
+def bury_message() -> BuryMessage:
+    return BuryMessage(settle_message=settle_message())
+
+
+@cache
+def limits() -> Limits:
+    return Limits(
+        tzdata=version("tzdata"),
+        plain_http=settings().allows_private_targets,
+        delivery_timeout_max=settings().delivery_timeout_max,
+    )
+
+
+@cache
+def control_plane() -> ControlPlane:
+    return control_plane_of(
+        schedules=schedules(),
+        tenants=tenants(),
+        ledger=ledger(),
+        announced=announced(),
+        clock=clock(),
+        ids=ids(),
+        limits=limits(),
+        retention=settings().retention,
+    )
+
+
+@cache
+def idempotency_store() -> DynamoDBPersistenceLayer:
+    """Give Powertools' own store, since its handlers are what uses it."""
+    return DynamoDBPersistenceLayer(
+        table_name=settings().idempotency_table, boto3_client=dynamodb_client()
+    )

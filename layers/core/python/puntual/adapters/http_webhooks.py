@@ -51,7 +51,7 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             return is_public(str(ip.ipv4_mapped))
-        if any(ip in network for network in _EMBEDS_IPV4):
+        if ip.is_site_local or any(ip in network for network in _EMBEDS_IPV4):
             return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
@@ -77,18 +77,18 @@ class HttpWebhooks:
         try:
             addresses = self._checked_addresses(url.hostname or "", port)
             with self._connected(url, addresses, port, delivery.deadline, ended) as connection:
-                return self._posted(connection, url, delivery)
+                return self._posted(connection, url, delivery, ended)
         except AddressRefused as error:
             return Failed(detail=str(error), retryable=False)
-        except ssl.SSLError as error:
-            return Failed(detail=f"TLS: {error.reason or 'failed'}", retryable=True)
         except (OSError, http.client.HTTPException) as error:
             if ended.is_set() or isinstance(error, TimeoutError):
                 return Failed(detail=f"timeout after {seconds:.1f} s", retryable=True)
-            return Failed(detail=f"connection: {type(error).__name__}", retryable=True)
+            return Failed(detail=_what_broke(error), retryable=True)
 
     def _checked_addresses(self, host: str, port: int) -> list[str]:
         addresses = self.resolve(host, port)
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
         if not self.allow_private and not all(is_public(address) for address in addresses):
             raise AddressRefused("the host has a private or reserved address, which is refused")
         return addresses
@@ -109,11 +109,12 @@ class HttpWebhooks:
         """
         connection = http.client.HTTPConnection(url.hostname or "", port)
         raw = _first_that_answers(addresses, port, self._seconds_left(deadline))
+        line = raw.dup()  # TLS takes the first handle over, and the watchdog would hold nothing
 
         def end() -> None:
             ended.set()
             with _quiet():
-                raw.shutdown(socket.SHUT_RDWR)
+                line.shutdown(socket.SHUT_RDWR)
 
         left = self._seconds_left(deadline)
         raw.settimeout(left)
@@ -129,18 +130,25 @@ class HttpWebhooks:
             watchdog.cancel()
             connection.close()
             raw.close()
+            line.close()
 
     def _seconds_left(self, deadline: datetime) -> float:
         return max((deadline - self.clock.now()).total_seconds(), SECONDS_LEFT_MIN)
 
     def _posted(
-        self, connection: http.client.HTTPConnection, url: SplitResult, delivery: Delivery
+        self,
+        connection: http.client.HTTPConnection,
+        url: SplitResult,
+        delivery: Delivery,
+        ended: threading.Event,
     ) -> DeliveryResult:
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         host = url.netloc.rpartition("@")[2]
         body = delivery.payload.encode()
         connection.request("POST", path, body=body, headers=_headers(host, delivery))
         answer = connection.getresponse()
+        if ended.is_set():
+            raise TimeoutError  # headers that were cut off look as if they had ended there
         result = _result(answer, self.clock.now())
         with _quiet():
             answer.read(ANSWER_BYTES_MAX)  # so that a polite receiver sees its answer taken
@@ -154,6 +162,13 @@ def _first_that_answers(addresses: list[str], port: int, seconds: float) -> sock
         with _quiet():
             return socket.create_connection((address, port), timeout=share)
     return socket.create_connection((addresses[-1], port), timeout=share)
+
+
+def _what_broke(error: OSError | http.client.HTTPException) -> str:
+    """Name a fault without its text, which may repeat what the receiver said."""
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or 'failed'}"
+    return f"connection: {type(error).__name__}"
 
 
 @contextmanager
@@ -201,7 +216,7 @@ def _retry_after(value: str | None, now: datetime) -> timedelta | None:
         return timedelta(seconds=int(text))
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)

@@ -36,6 +36,10 @@ class SqsTargets:
         """Send the payload once; on FIFO queues the occurrence id is the deduplication id."""
         target, occurrence = delivery.target, delivery.occurrence
         assert isinstance(target, QueueTarget)
+        region = target.arn.split(":")[3]
+        if region != self.client.meta.region_name:
+            # By its name alone it would be looked up here, where a namesake may be another's.
+            return Failed(detail=f"SQS queue of region {region}", retryable=False)
         try:
             url = self._url(target.arn)
             if target.is_fifo:

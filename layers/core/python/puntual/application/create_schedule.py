@@ -1,7 +1,7 @@
 """Create a schedule: head, version 1, first cursor and quota in one transaction, then P1."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from puntual.application.announced import Announced
@@ -58,7 +58,7 @@ class Request:
         return ScheduleId(_digest(f"{tenant}\x1f{self.key}"))
 
     def shares_key_with(self, fingerprint: str) -> bool:
-        return fingerprint.split(".")[0] == _digest(self.key)
+        return fingerprint.split(".", maxsplit=1)[0] == _digest(self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +158,7 @@ class CreateSchedule:
 
 def _as_created(version: ScheduleVersion) -> ShownSchedule:
     """Show version 1 as it was made, whatever has become of the schedule since."""
+    version = replace(version, until=None)
     head = head_of(version, created_at=version.effective_from, min_valid_version=1)
     return ShownSchedule(head=head, version=version, as_of=version.effective_from - MILLISECOND)
 

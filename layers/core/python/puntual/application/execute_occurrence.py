@@ -1,7 +1,6 @@
 """Deliver an occurrence to its target: claim, call, record the outcome."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from puntual.application.ports import Chance, Targets
 from puntual.application.settle_message import Settled, SettleMessage
@@ -25,12 +24,12 @@ class ExecuteOccurrence:
     queues: Targets
     chance: Chance
 
-    def __call__(self, message: Message, *, visible_at: datetime) -> Settled:
-        """Handle one received message, first visible in its lane at `visible_at`.
+    def __call__(self, message: Message) -> Settled:
+        """Handle one received message.
 
         Raises `Unavailable` where a table or queue did not answer: the message must be kept.
         """
-        return self.settle_message.settle(message.enqueued(visible_at), self._claim)
+        return self.settle_message.settle(message, self._claim)
 
     def _claim(
         self, message: Message, seen: Run | None, claim: Claim, standing: Standing

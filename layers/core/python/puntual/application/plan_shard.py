@@ -63,8 +63,8 @@ class PlanShard:
         through = now + self.horizon
         self.shards.announce(shard, through)
         emptied = self._plan_buckets(row, owner, through, deadline, report)
-        self._relay_left(shard, report)
         self._close(row, through, emptied, report)
+        self._relay_left(shard, report)
         self.shards.release(shard, owner=owner)
         return report
 

@@ -4,7 +4,7 @@ The contract in a sentence: cron runs on the wall clock of an IANA zone, rate() 
 from its anchor, at() is one wall time, and fires are strictly increasing instants in UTC.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -111,6 +111,8 @@ class Rule:
         """Find the first fire strictly after `after`."""
         if self.start_at is not None and after < self.start_at:
             after = self.start_at - _INSTANT_STEP
+        if after >= LAST_INSTANT:
+            return None
         fire = self._unbounded_next(max(after, FIRST_INSTANT))
         if fire is None or fire > LAST_INSTANT or (self.end_at is not None and fire > self.end_at):
             return None
@@ -121,6 +123,8 @@ class Rule:
         if self.end_at is not None:
             before = min(before, self.end_at)
         before = min(before, LAST_INSTANT)
+        if before <= FIRST_INSTANT:
+            return None
         span = LOOK_BACK_FIRST
         for _ in range(LOOK_BACK_STEPS_MAX):
             start = max(before - span, FIRST_INSTANT)
@@ -195,7 +199,7 @@ def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by
     _check_instant("start_at", start_at)
     _check_instant("end_at", end_at)
     if start_at is not None and end_at is not None and end_at <= start_at:
-        raise Rejected("end_at", end_at.isoformat(), f"later than start_at {start_at.isoformat()}")
+        raise Rejected("end_at", _shown(end_at), f"later than start_at, {_shown(start_at)}")
     parse(expanded := expand_hashes(text, hash_key))
     rule = Rule(
         expression=expanded,
@@ -219,22 +223,17 @@ def _check_instant(field: str, value: object) -> None:
 
 
 def _no_fire(rule: Rule, now: datetime) -> NeverFires:
-    """Says why nothing is left: the end, the past, a gap, or the calendar."""
-    open_ended = Rule(
-        expression=rule.expression,
-        time_zone=rule.time_zone,
-        gap=rule.gap,
-        fold=rule.fold,
-        anchor=rule.anchor,
-    )
-    fire = open_ended.next_fire(now)
-    if fire is not None:
-        following = open_ended.next_fire(max(now, rule.start_at or now) - _INSTANT_STEP)
-        if rule.end_at is None or following is None:
-            return NeverFires("start_at", str(rule.start_at), f"not after the last fire of {fire}")
-        return NeverFires("end_at", str(rule.end_at), f"not before the first fire, {following}")
+    """Say why nothing is left: the bounds, the past, a gap, or the calendar."""
+    open_ended = replace(rule, start_at=None, end_at=None)
+    if open_ended.next_fire(now) is not None:
+        first = replace(rule, end_at=None).next_fire(now)
+        if first is None:
+            return NeverFires("start_at", _shown(rule.start_at), "not after the rule's last fire")
+        return NeverFires(
+            "end_at", _shown(rule.end_at), f"not before the first fire, {_shown(first)}"
+        )
     if not isinstance(parse(rule.expression), At):
-        return NeverFires("expression", rule.expression, f"a rule with a fire after {now}")
+        return NeverFires("expression", rule.expression, f"a rule with a fire after {_shown(now)}")
     if open_ended.next_fire(FIRST_INSTANT) is None:
         return NeverFires(
             "expression",
@@ -242,7 +241,11 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
             f"a time that the clocks of {rule.time_zone} show: they jump over this one, which "
             "only the gap policy fire_after accepts",
         )
-    return AtInThePast("expression", rule.expression, f"a time after {now}")
+    return AtInThePast("expression", rule.expression, f"a time after {_shown(now)}")
+
+
+def _shown(instant: datetime | None) -> str:
+    return "" if instant is None else instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)

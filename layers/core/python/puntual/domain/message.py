@@ -12,6 +12,8 @@ PARK_MAX = timedelta(seconds=900)
 
 PARK_MIN = timedelta(seconds=1)
 
+CLOCK_TOLERANCE = timedelta(seconds=2)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
@@ -35,10 +37,10 @@ class Message:
         return self.occurrence.version if authorised is None else authorised
 
     def enqueued(self, visible_at: datetime) -> "Message":
-        """Remember when it first was visible while due."""
-        if self.enqueued_at is not None or visible_at < self.available_at:
+        """Remember when it first was visible while due; the queue's clock may be a little early."""
+        if self.enqueued_at is not None or visible_at < self.available_at - CLOCK_TOLERANCE:
             return self
-        return replace(self, enqueued_at=visible_at)
+        return replace(self, enqueued_at=max(visible_at, self.available_at))
 
 
 def message_of(planned: Planned, *, now: datetime) -> Message:

@@ -1,0 +1,148 @@
+"""API Gateway's event in, one use case, its answer or a problem out."""
+
+from collections.abc import Mapping
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from functions.api import occurrences, schedules, tenants
+from functions.api.desk import Desk
+from functions.api.occurrences import OCCURRENCE, OCCURRENCES
+from functions.api.problems import (
+    Problem,
+    of_conflict,
+    of_invalid,
+    of_rejected,
+    of_unavailable,
+    of_unexpected,
+)
+from functions.api.requests import Malformed, json_object
+from functions.api.schedules import SCHEDULE, SCHEDULES
+from functions.api.tenants import TENANT
+from puntual import bootstrap
+from puntual.domain.errors import Conflict, Rejected, Unavailable
+
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+METHODS_OF: Mapping[str, frozenset[str]] = {
+    TENANT: frozenset({"GET", "PUT"}),
+    SCHEDULES: frozenset({"GET", "POST"}),
+    SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
+    f"{SCHEDULE}/pause": frozenset({"POST"}),
+    f"{SCHEDULE}/resume": frozenset({"POST"}),
+    OCCURRENCES: frozenset({"GET"}),
+    OCCURRENCE: frozenset({"GET"}),
+}
+CONTENT_TYPE = "content-type"
+
+logger = Logger()
+app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_object)
+for router in (tenants.router, schedules.router, occurrences.router):
+    app.include_router(router)
+
+
+def _refuse_other_methods(path: str, allowed: frozenset[str]) -> None:
+    """Answer 405 where a path exists; the resolver by itself knows 404 only."""
+
+    @app.route(path, method=sorted(METHODS - allowed), enable_validation=False)
+    def refuse(**_: str) -> Response[str]:
+        return Problem(
+            status=HTTPStatus.METHOD_NOT_ALLOWED,
+            detail=f"This resource takes {', '.join(sorted(allowed))}.",
+            headers={"Allow": ", ".join(sorted(allowed))},
+        ).response()
+
+
+for _path, _allowed in METHODS_OF.items():
+    _refuse_other_methods(_path, _allowed)
+
+
+def rejected(error: Rejected) -> Response[str]:
+    return of_rejected(error).response()
+
+
+def conflict(error: Conflict) -> Response[str]:
+    return of_conflict(error).response()
+
+
+def unavailable(error: Unavailable) -> Response[str]:
+    logger.warning("unavailable", why=str(error))
+    return of_unavailable(error).response()
+
+
+def invalid(error: RequestValidationError) -> Response[str]:
+    return of_invalid(error.errors()).response()
+
+
+def invalid_once_merged(error: ValidationError) -> Response[str]:
+    return of_invalid(error.errors(include_url=False)).response()
+
+
+def not_text(_: UnicodeDecodeError) -> Response[str]:
+    return of_rejected(Malformed("bytes that are not UTF-8")).response()
+
+
+def no_route(_: NotFoundError) -> Response[str]:
+    return Problem(
+        status=HTTPStatus.NOT_FOUND, detail="There is no such resource; see docs/api.md."
+    ).response()
+
+
+def unexpected(error: Exception) -> Response[str]:
+    logger.error("unexpected failure", exc_info=error)
+    return of_unexpected().response()
+
+
+for _error, _answered in (
+    (Rejected, rejected),
+    (Conflict, conflict),
+    (Unavailable, unavailable),
+    (RequestValidationError, invalid),
+    (ValidationError, invalid_once_merged),
+    (UnicodeDecodeError, not_text),
+    (NotFoundError, no_route),
+    (Exception, unexpected),
+):
+    app.exception_handler(_error)(_answered)
+
+
+def respond(event: Mapping[str, Any], context: Any, desk: Desk) -> dict[str, Any]:
+    """Answer one request; one line of log for it, without bodies and headers."""
+    app.context.update(desk=desk)
+    answer = app.resolve(_without_content_type(event), context)
+    logger.info(
+        "answered",
+        method=event["httpMethod"],
+        path=event["path"],
+        status=answer["statusCode"],
+        caller=(event["requestContext"].get("identity") or {}).get("userArn"),
+    )
+    return answer
+
+
+def _without_content_type(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Have every body read as JSON, whatever type it claims.
+
+    Clients such as curl call all they send a form, and the resolver would read it as one; a merge
+    patch has a type of its own, which the resolver would refuse.
+    """
+    stripped = dict(event)
+    for name in ("headers", "multiValueHeaders"):
+        headers = event.get(name) or {}
+        stripped[name] = {key: headers[key] for key in headers if key.lower() != CONTENT_TYPE}
+    return stripped
+
+
+@cache
+def _desk() -> Desk:
+    return Desk(plane=bootstrap.control_plane(), idempotency=bootstrap.idempotency_store())
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return respond(event, context, _desk())

@@ -1,0 +1,233 @@
+"""The bodies that requests may carry, and the definitions that they stand for."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from puntual.domain.definition import Definition, QueueDefinition, WebhookDefinition
+from puntual.domain.errors import Rejected
+from puntual.domain.expression import Fold, Gap
+from puntual.domain.instant import text_of, truncated_to_millisecond
+from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.schedule import ScheduleVersion
+from puntual.domain.target import QueueTarget, Target, WebhookTarget
+from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
+
+INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
+DAY_SECONDS = 86_400
+MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
+TIMEOUT_SECONDS_MAX = 840
+FIELD_LENGTH_MAX = 200
+
+
+def instant_in(text: object) -> datetime:
+    """Read an instant that a caller wrote; raises ValueError that says what is allowed."""
+    try:
+        instant = datetime.fromisoformat(text) if isinstance(text, str) else None
+        if instant is not None and "T" in str(text).upper() and instant.tzinfo is not None:
+            return truncated_to_millisecond(instant.astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(INSTANT_ALLOWED) from error
+    raise ValueError(INSTANT_ALLOWED)
+
+
+def query_instant(field: str, text: str | None) -> datetime | None:
+    """Read an instant of the query; raises `Rejected`."""
+    if text is None:
+        return None
+    try:
+        return instant_in(text)
+    except ValueError as error:
+        raise Rejected(field, text, f"{INSTANT_ALLOWED}, its + written %2B") from error
+
+
+def shown(value: object) -> object:
+    """Give what a problem may repeat of a refused value."""
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return "an array" if isinstance(value, list) else "an object"
+
+
+Instant = Annotated[datetime, BeforeValidator(instant_in)]
+
+
+class Body(BaseModel):
+    # Strict: a number in quotes is a mistake, not a number.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    within: ClassVar[str] = ""
+    """Where in a request this stands, for messages about it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_unknown_fields(cls, value: Any) -> Any:
+        """Name what is allowed, which pydantic's own refusal does not."""
+        for name in value if isinstance(value, dict) else ():
+            if name not in cls.model_fields:
+                known = ", ".join(cls.model_fields)
+                raise Rejected(
+                    f"{cls.within}{name}"[:FIELD_LENGTH_MAX], shown(value[name]), f"only {known}"
+                )
+        return value
+
+
+class MisfireBody(Body):
+    within = "misfire."
+    policy: Literal["skip", "fire_once"] = "fire_once"
+    misfire_after_seconds: int = Field(default=60, ge=1, le=DAY_SECONDS)
+    max_lateness_seconds: int | None = Field(default=None, ge=1, le=MAX_LATENESS_SECONDS)
+
+
+class RetryBody(Body):
+    within = "retry."
+    max_attempts: int = Field(default=5, ge=1, le=ATTEMPTS_MAX)
+    base_seconds: int = Field(default=10, ge=1, le=3600)
+    cap_seconds: int = Field(default=1800, ge=1, le=DAY_SECONDS)
+
+
+class WebhookBody(Body):
+    within = "target."
+    type: Literal["webhook"]
+    url: str
+    timeout_seconds: int = Field(default=10, ge=1, le=TIMEOUT_SECONDS_MAX)
+
+
+class QueueBody(Body):
+    within = "target."
+    type: Literal["sqs"]
+    queue_arn: str
+
+
+class DefinitionBody(Body):
+    expression: str
+    time_zone: str = "UTC"
+    gap: Literal["skip", "fire_after"] = "skip"
+    fold: Literal["auto", "first", "second", "both"] = "auto"
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    misfire: MisfireBody = Field(default_factory=MisfireBody)
+    retry: RetryBody = Field(default_factory=RetryBody)
+    target: WebhookBody | QueueBody = Field(discriminator="type")
+    payload: Any = Field(default=None, repr=False)
+
+    def definition(self) -> Definition:
+        return Definition(
+            expression=self.expression,
+            time_zone=self.time_zone,
+            gap=Gap(self.gap),
+            fold=Fold(self.fold),
+            start_at=self.start_at,
+            end_at=self.end_at,
+            policies=Policies(misfire=self._misfire(), retry=self._retry()),
+            target=self._target(),
+            payload=self.payload,
+        )
+
+    def _misfire(self) -> MisfirePolicy:
+        lateness = self.misfire.max_lateness_seconds
+        return MisfirePolicy(
+            policy=Misfire(self.misfire.policy),
+            after=timedelta(seconds=self.misfire.misfire_after_seconds),
+            max_lateness=None if lateness is None else timedelta(seconds=lateness),
+        )
+
+    def _retry(self) -> RetryPolicy:
+        return RetryPolicy(
+            max_attempts=self.retry.max_attempts,
+            base=timedelta(seconds=self.retry.base_seconds),
+            cap=timedelta(seconds=self.retry.cap_seconds),
+        )
+
+    def _target(self) -> WebhookDefinition | QueueDefinition:
+        if isinstance(self.target, QueueBody):
+            return QueueDefinition(queue_arn=self.target.queue_arn)
+        timeout = timedelta(seconds=self.target.timeout_seconds)
+        return WebhookDefinition(url=self.target.url, timeout=timeout)
+
+
+class CreateBody(DefinitionBody):
+    id: str | None = None
+
+    def canonical(self) -> str:
+        """Give the text that two requests share if and only if they ask for the same."""
+        asked = self.model_dump(mode="json", exclude_unset=True)
+        return json.dumps(asked, sort_keys=True, separators=(",", ":"))
+
+
+class TenantBody(Body):
+    schedules_max: int = SCHEDULES_MAX_DEFAULT
+    target_queues: list[str] = Field(default_factory=list)
+
+
+def definition_document(version: ScheduleVersion) -> dict[str, Any]:
+    """Give a version as the body that would make it, every field written out."""
+    rule, misfire, retry = version.rule, version.policies.misfire, version.policies.retry
+    return {
+        "expression": rule.expression,
+        "time_zone": rule.time_zone,
+        "gap": rule.gap.value,
+        "fold": rule.fold.value,
+        "start_at": None if rule.start_at is None else text_of(rule.start_at),
+        "end_at": None if rule.end_at is None else text_of(rule.end_at),
+        "misfire": {
+            "policy": misfire.policy.value,
+            "misfire_after_seconds": _seconds(misfire.after),
+            "max_lateness_seconds": (
+                None if misfire.max_lateness is None else _seconds(misfire.max_lateness)
+            ),
+        },
+        "retry": {
+            "max_attempts": retry.max_attempts,
+            "base_seconds": _seconds(retry.base),
+            "cap_seconds": _seconds(retry.cap),
+        },
+        "target": _target_document(version.target),
+        "payload": json.loads(version.payload),
+    }
+
+
+def merge_patched(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a JSON merge patch (RFC 7396) to a definition that has every field written out.
+
+    A null for a member that is not there stays, so that the body's own check refuses a name that
+    nobody knows; only in the payload, where all names are allowed, is it dropped.
+    """
+    result = dict(document)
+    for name, value in patch.items():
+        if name == "payload":
+            result[name] = _merged(document[name], value)
+        elif value is None and name in result:
+            del result[name]
+        elif isinstance(value, Mapping) and isinstance(result.get(name), Mapping):
+            result[name] = merge_patched(result[name], value)
+        else:
+            result[name] = value
+    return result
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value)
+    return result
+
+
+def _target_document(target: Target) -> dict[str, Any]:
+    match target:
+        case WebhookTarget():
+            timeout = _seconds(target.timeout)
+            return {"type": "webhook", "url": target.url, "timeout_seconds": timeout}
+        case QueueTarget():
+            return {"type": "sqs", "queue_arn": target.arn}
+
+
+def _seconds(duration: timedelta) -> int:
+    return int(duration.total_seconds())

@@ -1,0 +1,74 @@
+"""What is read from a request beside its route: JSON, If-Match, Idempotency-Key."""
+
+import json
+import re
+from typing import Any, NoReturn
+
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from functions.api.problems import PreconditionMissing
+from puntual.domain.errors import Rejected
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+IF_MATCH = "If-Match"
+
+_ETAG = re.compile(r'"([1-9][0-9]{0,8})"', re.ASCII)
+_KEY = re.compile(r"[!-~]{1,128}", re.ASCII)
+
+
+class Malformed(Rejected):
+    """The body is not a JSON object."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("body", why, "one JSON object (RFC 8259) in UTF-8")
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Read a body; raises `Malformed`, which says where but repeats nothing of it."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise Malformed(f"{error.msg} at character {error.pos}") from error
+    except RecursionError as error:
+        raise Malformed("nested too deeply") from error
+    except ValueError as error:
+        raise Malformed("a number that is out of range") from error
+    if not isinstance(value, dict):
+        raise Malformed("JSON, but not an object")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise Malformed(f"{name} is not JSON")
+
+
+def seen_version(router: APIGatewayRouter) -> int | None:
+    """Give the version that If-Match names, None without the header; raises `Rejected`."""
+    etag = _header(router, IF_MATCH)
+    if etag is None:
+        return None
+    match = _ETAG.fullmatch(etag)
+    if match is None:
+        raise Rejected(IF_MATCH, etag, 'one ETag that an answer gave, such as "3"')
+    return int(match[1])
+
+
+def required_version(router: APIGatewayRouter) -> int:
+    """Give the version that If-Match names; raises `PreconditionMissing`, `Rejected`."""
+    seen = seen_version(router)
+    if seen is None:
+        raise PreconditionMissing
+    return seen
+
+
+def idempotency_key(router: APIGatewayRouter) -> str | None:
+    """Give the caller's key, if any; raises `Rejected`."""
+    key = _header(router, IDEMPOTENCY_KEY)
+    if key is not None and not _KEY.fullmatch(key):
+        raise Rejected(IDEMPOTENCY_KEY, key, "1 to 128 visible ASCII characters")
+    return key
+
+
+def _header(router: APIGatewayRouter, name: str) -> str | None:
+    value: str | None = router.current_event.headers.get(name)
+    return None if value is None else value.strip()

@@ -1,0 +1,144 @@
+"""Routes of schedules."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body, Query
+
+from functions.api.answers import (
+    answer,
+    canceled_document,
+    etag_of,
+    listed_schedule,
+    schedule_answer,
+)
+from functions.api.create_once import create_once
+from functions.api.desk import author_of, check_query, desk_of, key_of, new_router, path_of
+from functions.api.models import CreateBody, DefinitionBody, definition_document, merge_patched
+from functions.api.requests import (
+    Malformed,
+    idempotency_key,
+    required_version,
+    seen_version,
+)
+from puntual.application.create_schedule import Request
+from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.definition import Definition
+from puntual.domain.schedule import ScheduleState, ScheduleVersion
+from puntual.domain.tenant import schedule_id_of, tenant_id_of
+
+SCHEDULES = "/v1/tenants/<tenant>/schedules"
+SCHEDULE = "/v1/tenants/<tenant>/schedules/<schedule>"
+
+router = new_router()
+
+
+@router.post(SCHEDULES)
+def create(tenant: str, body: Annotated[CreateBody, Body()]) -> Response[str]:
+    check_query(router)
+    owner = tenant_id_of(tenant)
+    schedule = None if body.id is None else schedule_id_of(body.id)
+    key = idempotency_key(router)
+    request = None if key is None else Request(key=key, body=body.canonical())
+    desk, author, definition = desk_of(router), author_of(router), body.definition()
+
+    def run() -> ShownSchedule:
+        return desk.plane.create_schedule(
+            owner, definition, schedule=schedule, author=author, request=request
+        )
+
+    if request is None:
+        shown = run()
+    else:
+        shown = create_once(desk, run, tenant=owner, request=request, context=router.lambda_context)
+    location = f"{path_of(router)}/{shown.head.schedule}"
+    return schedule_answer(shown, status=201, location=location)
+
+
+@router.get(SCHEDULES)
+def listing(
+    tenant: str,
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    prefix: Annotated[str, Query()] = "",
+    state: Annotated[ScheduleState | None, Query()] = None,
+    page_token: Annotated[str | None, Query()] = None,
+) -> Response[str]:
+    check_query(router, "limit", "prefix", "state", "page_token")
+    listed = desk_of(router).plane.list_schedules(
+        tenant_id_of(tenant), prefix=prefix, state=state, limit=limit, token=page_token
+    )
+    return answer(
+        {
+            "schedules": [listed_schedule(head, listed.as_of) for head in listed.schedules],
+            "next_page_token": listed.page_token,
+        }
+    )
+
+
+@router.get(SCHEDULE)
+def show(tenant: str, schedule: str) -> Response[str]:
+    check_query(router)
+    return schedule_answer(desk_of(router).plane.show_schedule(key_of(tenant, schedule)))
+
+
+@router.put(SCHEDULE)
+def replace(tenant: str, schedule: str, body: Annotated[DefinitionBody, Body()]) -> Response[str]:
+    check_query(router)
+    definition = body.definition()
+    return schedule_answer(
+        desk_of(router).plane.change_schedule(
+            key_of(tenant, schedule),
+            seen=required_version(router),
+            revise=lambda _: definition,
+            author=author_of(router),
+        )
+    )
+
+
+@router.patch(SCHEDULE)
+def patch(tenant: str, schedule: str) -> Response[str]:
+    """Take a JSON merge patch: what it makes of the version is checked, not what it is."""
+    check_query(router)
+    key, seen = key_of(tenant, schedule), required_version(router)
+    changes = router.current_event.json_body
+    if changes is None:
+        raise Malformed("no body")
+
+    def revise(version: ScheduleVersion) -> Definition:
+        document = merge_patched(definition_document(version), changes)
+        return DefinitionBody.model_validate(document).definition()
+
+    shown = desk_of(router).plane.change_schedule(
+        key, seen=seen, revise=revise, author=author_of(router)
+    )
+    return schedule_answer(shown)
+
+
+@router.post(f"{SCHEDULE}/pause")
+def pause(tenant: str, schedule: str) -> Response[str]:
+    check_query(router)
+    return schedule_answer(
+        desk_of(router).plane.pause_schedule(
+            key_of(tenant, schedule), author=author_of(router), seen=seen_version(router)
+        )
+    )
+
+
+@router.post(f"{SCHEDULE}/resume")
+def resume(tenant: str, schedule: str) -> Response[str]:
+    check_query(router)
+    return schedule_answer(
+        desk_of(router).plane.resume_schedule(
+            key_of(tenant, schedule), author=author_of(router), seen=seen_version(router)
+        )
+    )
+
+
+@router.delete(SCHEDULE)
+def cancel(tenant: str, schedule: str) -> Response[str]:
+    check_query(router)
+    canceled = desk_of(router).plane.cancel_schedule(
+        key_of(tenant, schedule), author=author_of(router), seen=seen_version(router)
+    )
+    headers = {"ETag": etag_of(canceled.shown.head)}
+    return answer(canceled_document(canceled), headers=headers)

@@ -1,0 +1,32 @@
+"""Routes of tenants; IAM policies keep the registration for administrators."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body
+
+from functions.api.answers import answer, tenant_document
+from functions.api.desk import check_query, desk_of, new_router
+from functions.api.models import TenantBody
+from puntual.domain.tenant import tenant_id_of
+
+TENANT = "/v1/tenants/<tenant>"
+
+router = new_router()
+
+
+@router.put(TENANT)
+def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
+    check_query(router)
+    registered = desk_of(router).plane.register_tenant(
+        tenant_id_of(tenant),
+        schedules_max=body.schedules_max,
+        target_queues=tuple(body.target_queues),
+    )
+    return answer(tenant_document(registered))
+
+
+@router.get(TENANT)
+def show(tenant: str) -> Response[str]:
+    check_query(router)
+    return answer(tenant_document(desk_of(router).plane.show_tenant(tenant_id_of(tenant))))

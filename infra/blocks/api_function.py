@@ -1,0 +1,66 @@
+"""The function behind the API: the control plane."""
+
+from constructs import Construct
+
+from infra.blocks import grants
+from infra.blocks.function import PuntualFunction, Runtime
+from infra.blocks.tables import BY_TENANT, Tables
+
+
+class ApiFunction(Construct):
+    def __init__(
+        self, scope: Construct, construct_id: str, *, runtime: Runtime, tables: Tables
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.function = PuntualFunction(
+            self,
+            "Api",
+            name="api",
+            runtime=runtime,
+            # API Gateway waits no longer than 29 seconds.
+            timeout_seconds=29,
+            memory_mb=1024,
+            permissions=[
+                grants.on_table(
+                    tables.schedules,
+                    "GetItem",
+                    # A first fire that is due soon is planned right here, by the planner's code.
+                    "BatchGetItem",
+                    "PutItem",
+                    "UpdateItem",
+                    "ConditionCheckItem",
+                ),
+                grants.on_index(tables.schedules, BY_TENANT, "Query"),
+                grants.on_table(
+                    tables.versions,
+                    "GetItem",
+                    "Query",
+                    "PutItem",
+                    "UpdateItem",
+                    "ConditionCheckItem",
+                ),
+                grants.on_table(
+                    tables.agenda,
+                    "Query",
+                    "BatchWriteItem",
+                    "PutItem",
+                    "UpdateItem",
+                    "DeleteItem",
+                    "ConditionCheckItem",
+                ),
+                grants.on_table(
+                    tables.tenants,
+                    "GetItem",
+                    "Query",
+                    "PutItem",
+                    "UpdateItem",
+                    "ConditionCheckItem",
+                ),
+                grants.on_table(tables.occurrences, "GetItem", "Query", "PutItem"),
+                grants.on_table(tables.shards, "GetItem", "PutItem", "UpdateItem"),
+                grants.on_table(tables.outbox, "PutItem"),
+                grants.on_table(
+                    tables.idempotency, "GetItem", "PutItem", "UpdateItem", "DeleteItem"
+                ),
+            ],
+        ).function

@@ -1,0 +1,69 @@
+"""Executor: takes occurrences off the lanes and delivers them.
+
+One function with three event sources, not three functions: each lane still has its own queue,
+pollers and concurrency limit, so none can starve another, while code, role, log and warm
+processes are shared and there is one thing to deploy, watch and kill in tests.
+"""
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.blocks import grants
+from infra.blocks.acknowledgements import acknowledge
+from infra.blocks.function import PuntualFunction, Runtime
+from infra.blocks.lanes import Lanes
+from infra.blocks.tables import Tables
+
+MESSAGES_PER_BATCH = 10
+TARGET_QUEUE_NAMES = "puntual-target-*"
+
+
+class Executor(Construct):
+    def __init__(
+        self, scope: Construct, construct_id: str, *, runtime: Runtime, tables: Tables, lanes: Lanes
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.function = PuntualFunction(
+            self,
+            "Executor",
+            name="executor",
+            runtime=runtime,
+            timeout_seconds=runtime.environment.executor_timeout_seconds,
+            memory_mb=512,
+            hops_forever=True,
+            permissions=[
+                grants.on_table(tables.occurrences, "GetItem", "PutItem", "UpdateItem"),
+                grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
+                grants.on_table(tables.versions, "GetItem"),
+                grants.consume(lanes.queues),
+                grants.send(lanes.queues),
+                grants.find_and_send(f"arn:{cdk.Aws.PARTITION}:sqs:*:*:{TARGET_QUEUE_NAMES}"),
+            ],
+        ).function
+        concurrency = runtime.environment.max_concurrency
+        self._serve("Strict", lanes.strict.queue.queue_arn, concurrency.strict)
+        self._serve("Flexible", lanes.flexible.queue.queue_arn, concurrency.flexible)
+        self._serve("Recovery", lanes.recovery.queue.queue_arn, concurrency.recovery)
+        acknowledge(
+            self,
+            {
+                f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:sqs:*:*:{TARGET_QUEUE_NAMES}]": (
+                    "Tenants' target queues are registered at run time, in accounts of their own;"
+                    " the name's prefix, and the queue's own policy, say which take part."
+                )
+            },
+        )
+
+    def _serve(self, lane: str, queue_arn: str, concurrency: int) -> None:
+        # A limit on the source, never reserved concurrency: the throttles of the latter raise
+        # receive counts and send healthy messages to the dead-letter queue.
+        lambda_.EventSourceMapping(
+            self,
+            lane,
+            target=self.function,
+            event_source_arn=queue_arn,
+            batch_size=MESSAGES_PER_BATCH,
+            max_concurrency=concurrency,
+            report_batch_item_failures=True,
+        )

@@ -1,0 +1,113 @@
+"""The agenda in DynamoDB: partition `bucket`, sort key `cursor`.
+
+A cursor costs one write unit to put and one to delete: all but its `scheduled_for` is in its key.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import batched
+
+from botocore.exceptions import ClientError
+
+from puntual.application.codec import bucket_text, cursor_of, cursor_text
+from puntual.aws import (
+    CONDITION_FAILED,
+    DynamoDBClient,
+    Item,
+    Sleep,
+    WriteRequest,
+    WriteRequests,
+    error_code,
+    unavailable_if_transient,
+    until_nothing_is_left,
+)
+from puntual.domain.agenda import Cursor
+from puntual.domain.instant import text_of
+
+ITEMS_PER_BATCH_MAX = 25
+"""What BatchWriteItem takes in one call."""
+
+REASON_LENGTH_MAX = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamoDbAgenda:
+    client: DynamoDBClient
+    table: str
+    sleep: Sleep = time.sleep
+
+    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+        with unavailable_if_transient("read a bucket"):
+            pages = self.client.get_paginator("query").paginate(
+                TableName=self.table,
+                KeyConditionExpression="#bucket = :bucket",
+                ExpressionAttributeNames={"#bucket": "bucket"},
+                ExpressionAttributeValues={":bucket": {"S": bucket_text(bucket, shard)}},
+                ConsistentRead=True,
+                PaginationConfig={"MaxItems": limit, "PageSize": limit},
+            )
+            items = [item for page in pages for item in page["Items"]]
+        return tuple(
+            cursor_of(item["cursor"]["S"], scheduled_for=item["scheduled_for"]["S"])
+            for item in items
+        )
+
+    def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
+        self._write("put cursors", shard, cursors, _put_request)
+
+    def delete(self, shard: int, cursors: Sequence[Cursor]) -> None:
+        self._write("delete cursors", shard, cursors, _delete_request)
+
+    def quarantine(self, shard: int, cursor: Cursor, *, reason: str) -> None:
+        item: Item = _item(shard, cursor) | {
+            "bucket": {"S": f"quarantine#{shard}"},
+            "reason": {"S": reason[:REASON_LENGTH_MAX]},
+        }
+        with unavailable_if_transient("quarantine a cursor"):
+            try:
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=item,
+                    ConditionExpression="attribute_not_exists(#bucket)",
+                    ExpressionAttributeNames={"#bucket": "bucket"},
+                )
+            except ClientError as error:
+                if error_code(error) != CONDITION_FAILED:
+                    raise
+
+    def _write(
+        self,
+        what: str,
+        shard: int,
+        cursors: Sequence[Cursor],
+        request: Callable[[int, Cursor], WriteRequest],
+    ) -> None:
+        # One request per row: a batch that names a row twice is refused as a whole.
+        requests = {cursor_text(cursor): request(shard, cursor) for cursor in cursors}
+        for batch in batched(requests.values(), ITEMS_PER_BATCH_MAX, strict=False):
+            rest: WriteRequests = {self.table: batch}
+            until_nothing_is_left(rest, self._send, what=what, sleep=self.sleep)
+
+    def _send(self, rest: WriteRequests) -> WriteRequests:
+        return self.client.batch_write_item(RequestItems=rest)["UnprocessedItems"]
+
+
+def _key(shard: int, cursor: Cursor) -> Item:
+    return {
+        "bucket": {"S": bucket_text(cursor.bucket, shard)},
+        "cursor": {"S": cursor_text(cursor)},
+    }
+
+
+def _item(shard: int, cursor: Cursor) -> Item:
+    return _key(shard, cursor) | {"scheduled_for": {"S": text_of(cursor.scheduled_for)}}
+
+
+def _put_request(shard: int, cursor: Cursor) -> WriteRequest:
+    return {"PutRequest": {"Item": _item(shard, cursor)}}
+
+
+def _delete_request(shard: int, cursor: Cursor) -> WriteRequest:
+    return {"DeleteRequest": {"Key": _key(shard, cursor)}}

@@ -1,0 +1,411 @@
+"""Heads and versions in DynamoDB; control plane writes are one transaction each.
+
+A row holds its value as text in `body`, and beside it only what keys, conditions and filters ask
+for. `write_id` is the fingerprint of all that a transaction writes: it is the transaction's
+token, and the version row keeps it, so that a repeated write is known again (P9) for ever. Not the
+head: another version may have followed before the repetition.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import ClassVar
+
+from botocore.exceptions import ClientError
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.connection import Connection
+from pynamodb.exceptions import TransactWriteError
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+from pynamodb.models import Model
+from pynamodb.transactions import TransactWrite
+
+from puntual.application.codec import (
+    bucket_text,
+    cursor_text,
+    head_of_text,
+    head_text,
+    schedule_key_text,
+    version_of_text,
+    version_text,
+)
+from puntual.application.ports import (
+    AlreadyExists,
+    Created,
+    CreateResult,
+    QuotaReached,
+    SchedulePage,
+    TenantUnknown,
+)
+from puntual.aws import (
+    CONDITION_FAILED,
+    CONNECT_TIMEOUT_SECONDS,
+    READ_TIMEOUT_SECONDS,
+    TRIES_MAX,
+    WAITS,
+    DynamoDBClient,
+    Item,
+    ReadRequests,
+    Sleep,
+    bound,
+    error_code,
+    unavailable_if_transient,
+    until_nothing_is_left,
+)
+from puntual.domain.agenda import Cursor
+from puntual.domain.errors import Unavailable
+from puntual.domain.instant import text_of
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from puntual.domain.tenant import ScheduleId, TenantId
+
+HEADS_MAX = 100
+"""What BatchGetItem takes in one call."""
+
+LISTING_PAGES_MAX = 20
+LISTING_PAGE_SIZE = 200
+"""A filtered listing reads at most so much before it answers with what it found."""
+
+REGISTRATION = "registration"
+
+HEAD = 0
+"""The head's place in each transaction."""
+
+IN_PROGRESS = "TransactionInProgressException"
+"""This very transaction is still being decided: an earlier try of the SDK's, or of ours."""
+
+LOST = "ConditionalCheckFailed"
+EXPECTED_CODES = frozenset(
+    {"", LOST, "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+)
+"""Why a part of a transaction may be refused without a bug of ours."""
+
+
+class ByTenant(GlobalSecondaryIndex["HeadRow"]):  # type: ignore[no-untyped-call] # PynamoDB's own
+    class Meta:
+        index_name = "by_tenant"
+        projection = AllProjection()
+
+    tenant = UnicodeAttribute(hash_key=True)
+    schedule = UnicodeAttribute(range_key=True)
+
+
+class HeadRow(Model):
+    tenant_schedule = UnicodeAttribute(hash_key=True)
+    tenant = UnicodeAttribute()
+    schedule = UnicodeAttribute()
+    version = NumberAttribute()
+    state = UnicodeAttribute()
+    body = UnicodeAttribute()
+    by_tenant: ClassVar[ByTenant] = ByTenant()
+
+
+class VersionRow(Model):
+    tenant_schedule = UnicodeAttribute(hash_key=True)
+    version = NumberAttribute(range_key=True)
+    until = UnicodeAttribute(null=True)
+    write_id = UnicodeAttribute()
+    body = UnicodeAttribute()
+
+
+class CursorRow(Model):
+    bucket = UnicodeAttribute(hash_key=True)
+    cursor = UnicodeAttribute(range_key=True)
+    scheduled_for = UnicodeAttribute()
+
+
+class CountRow(Model):
+    """The part of a tenant's registration that transactions on schedules touch."""
+
+    tenant = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    schedules = NumberAttribute()
+    schedules_max = NumberAttribute()
+
+
+def _connection() -> Connection:
+    return Connection(
+        connect_timeout_seconds=CONNECT_TIMEOUT_SECONDS,
+        read_timeout_seconds=READ_TIMEOUT_SECONDS,
+        max_retry_attempts=TRIES_MAX - 1,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamoDbSchedules:
+    client: DynamoDBClient
+    schedules_table: str
+    versions_table: str
+    agenda_table: str
+    tenants_table: str
+    connection: Connection = field(default_factory=_connection)
+    sleep: Sleep = time.sleep
+
+    # --- control plane --------------------------------------------------------------------
+
+    def create(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> CreateResult:
+        heads = bound(HeadRow, self.schedules_table)
+        counts = bound(CountRow, self.tenants_table)
+        write_id = _write_id(head, version, cursor, shard)
+
+        def fill(transaction: TransactWrite) -> None:
+            transaction.save(_head_row(heads, head), heads.tenant_schedule.does_not_exist())
+            self._save_version(transaction, version, write_id)
+            self._save_cursor(transaction, cursor, shard)
+            transaction.update(
+                counts(head.tenant, REGISTRATION),
+                actions=[counts.schedules.set(counts.schedules + 1)],
+                condition=counts.schedules < counts.schedules_max,
+            )
+
+        lost = self._commit("create a schedule", write_id, fill)
+        if not lost:
+            return Created()
+        if HEAD in lost:
+            return Created() if self._is_own(version, write_id) else AlreadyExists()
+        return self._refused(head.tenant)
+
+    def advance(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> bool:
+        assert head.version == version.version
+        heads = bound(HeadRow, self.schedules_table)
+        versions = bound(VersionRow, self.versions_table)
+        write_id = _write_id(head, version, cursor, shard)
+        ended = versions(schedule_key_text(head.key), version.version - 1)
+
+        def fill(transaction: TransactWrite) -> None:
+            transaction.save(_head_row(heads, head), heads.version == version.version - 1)
+            self._save_version(transaction, version, write_id)
+            self._save_cursor(transaction, cursor, shard)
+            transaction.update(
+                ended,
+                actions=[versions.until.set(text_of(version.effective_from))],
+                condition=versions.version.exists() & versions.until.does_not_exist(),
+            )
+            if head.state is ScheduleState.CANCELED:
+                self._give_quota_back(transaction, head.tenant)
+
+        lost = self._commit("change a schedule", write_id, fill)
+        assert not lost or HEAD in lost, "a version or count does not fit its head"
+        return not lost or self._is_own(version, write_id)
+
+    def complete(self, key: ScheduleKey, version: int) -> bool:
+        with unavailable_if_transient("complete a schedule"):
+            try:
+                self.client.update_item(
+                    TableName=self.schedules_table,
+                    Key=_key(key),
+                    UpdateExpression="SET #state = :completed",
+                    ConditionExpression="#version = :version AND #state = :active",
+                    ExpressionAttributeNames={"#state": "state", "#version": "version"},
+                    ExpressionAttributeValues={
+                        ":completed": {"S": ScheduleState.COMPLETED},
+                        ":active": {"S": ScheduleState.ACTIVE},
+                        ":version": {"N": str(version)},
+                    },
+                )
+            except ClientError as error:
+                if error_code(error) != CONDITION_FAILED:
+                    raise
+                return False
+        return True
+
+    def listed(
+        self,
+        tenant: TenantId,
+        *,
+        prefix: str,
+        state: ScheduleState | None,
+        after: ScheduleId | None,
+        limit: int,
+    ) -> SchedulePage:
+        if after is not None and after > prefix and not after.startswith(prefix):
+            return SchedulePage(schedules=(), after=None)
+        heads = bound(HeadRow, self.schedules_table)
+        start = after if after is not None and after.startswith(prefix) else None
+        with unavailable_if_transient("list schedules"):
+            pages = heads.by_tenant.query(
+                tenant,
+                range_key_condition=heads.schedule.startswith(prefix) if prefix else None,
+                filter_condition=None if state is None else heads.state == state,
+                page_size=limit if state is None else LISTING_PAGE_SIZE,
+                last_evaluated_key=None if start is None else _index_key(tenant, start),
+            ).page_iter
+            found: list[Schedule] = []
+            for page in islice(pages, LISTING_PAGES_MAX):
+                found.extend(_head_of(item) for item in page["Items"])
+                if len(found) >= limit:
+                    break
+        shown = tuple(found[:limit])
+        if len(found) > limit:
+            return SchedulePage(schedules=shown, after=shown[-1].schedule)
+        last = pages.last_evaluated_key
+        return SchedulePage(
+            schedules=shown, after=ScheduleId(last["schedule"]["S"]) if last else None
+        )
+
+    # --- read by planners and executors ------------------------------------------------------
+
+    def head(self, key: ScheduleKey) -> Schedule | None:
+        with unavailable_if_transient("read a head"):
+            answer = self.client.get_item(
+                TableName=self.schedules_table, Key=_key(key), ConsistentRead=True
+            )
+        return _head_of(answer["Item"]) if "Item" in answer else None
+
+    def heads(self, keys: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
+        assert len(keys) == len(set(keys)) <= HEADS_MAX
+        if not keys:
+            return {}
+        items: list[Item] = []
+
+        def send(rest: ReadRequests) -> ReadRequests:
+            answer = self.client.batch_get_item(RequestItems=rest)
+            items.extend(answer["Responses"].get(self.schedules_table, ()))
+            return answer["UnprocessedKeys"]
+
+        rest: ReadRequests = {
+            self.schedules_table: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}
+        }
+        until_nothing_is_left(rest, send, what="read heads", sleep=self.sleep)
+        return {head.key: head for head in map(_head_of, items)}
+
+    def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
+        item = self._version_item(key, version)
+        if item is None:
+            return None
+        until = item["until"]["S"] if "until" in item else None
+        return version_of_text(item["body"]["S"], until=until)
+
+    # --- parts of transactions ---------------------------------------------------------------
+
+    def _save_version(
+        self, transaction: TransactWrite, version: ScheduleVersion, write_id: str
+    ) -> None:
+        versions = bound(VersionRow, self.versions_table)
+        row = versions(
+            schedule_key_text(version.key),
+            version.version,
+            write_id=write_id,
+            body=version_text(version),
+        )
+        transaction.save(row, versions.version.does_not_exist())
+
+    def _save_cursor(self, transaction: TransactWrite, cursor: Cursor | None, shard: int) -> None:
+        if cursor is None:
+            return
+        row = bound(CursorRow, self.agenda_table)(
+            bucket_text(cursor.bucket, shard),
+            cursor_text(cursor),
+            scheduled_for=text_of(cursor.scheduled_for),
+        )
+        transaction.save(row)
+
+    def _give_quota_back(self, transaction: TransactWrite, tenant: TenantId) -> None:
+        counts = bound(CountRow, self.tenants_table)
+        transaction.update(
+            counts(tenant, REGISTRATION),
+            actions=[counts.schedules.set(counts.schedules - 1)],
+            condition=counts.schedules > 0,
+        )
+
+    # --- what became of them -----------------------------------------------------------------
+
+    def _commit(
+        self, what: str, write_id: str, fill: Callable[[TransactWrite], None]
+    ) -> frozenset[int]:
+        """Commit; give the places of the conditions that failed, none where it succeeded.
+
+        Conflicts with other transactions are waited out; raises `Unavailable` if they last.
+        """
+        for wait in (*WAITS, None):
+            with unavailable_if_transient(what):
+                codes = self._tried(write_id, fill)
+            lost = frozenset(place for place, code in enumerate(codes) if code == LOST)
+            # Who lost the head has lost for good. Any other condition is believed only where no
+            # conflict stands beside it, since the one in our way may be our own first try.
+            if HEAD in lost or len(lost) == sum(map(bool, codes)):
+                return lost
+            if wait is not None:
+                self.sleep(wait)
+        raise Unavailable(f"{what}: {', '.join(filter(None, codes))}")
+
+    def _tried(self, write_id: str, fill: Callable[[TransactWrite], None]) -> list[str]:
+        """Commit once; give why each part was refused, in their order, or nothing."""
+        try:
+            with TransactWrite(
+                connection=self.connection, client_request_token=write_id
+            ) as transaction:
+                fill(transaction)
+        except TransactWriteError as error:
+            if isinstance(error.cause, ClientError) and error_code(error.cause) == IN_PROGRESS:
+                return [IN_PROGRESS]
+            codes = [reason.code if reason else "" for reason in error.cancellation_reasons]
+            if not any(codes) or not EXPECTED_CODES.issuperset(codes):
+                raise
+            return codes
+        return []
+
+    def _is_own(self, version: ScheduleVersion, write_id: str) -> bool:
+        item = self._version_item(version.key, version.version)
+        return item is not None and item["write_id"]["S"] == write_id
+
+    def _refused(self, tenant: TenantId) -> TenantUnknown | QuotaReached:
+        with unavailable_if_transient("read a tenant"):
+            answer = self.client.get_item(
+                TableName=self.tenants_table,
+                Key={"tenant": {"S": tenant}, "item": {"S": REGISTRATION}},
+                ConsistentRead=True,
+            )
+        return QuotaReached() if "Item" in answer else TenantUnknown()
+
+    def _version_item(self, key: ScheduleKey, version: int) -> Item | None:
+        with unavailable_if_transient("read a version"):
+            answer = self.client.get_item(
+                TableName=self.versions_table,
+                Key=_key(key) | {"version": {"N": str(version)}},
+                ConsistentRead=True,
+            )
+        return answer.get("Item")
+
+
+def _head_row(heads: type[HeadRow], head: Schedule) -> HeadRow:
+    return heads(
+        schedule_key_text(head.key),
+        tenant=head.tenant,
+        schedule=head.schedule,
+        version=head.version,
+        state=head.state,
+        body=head_text(head),
+    )
+
+
+def _head_of(item: Item) -> Schedule:
+    return head_of_text(item["body"]["S"], state=item["state"]["S"])
+
+
+def _key(key: ScheduleKey) -> Item:
+    return {"tenant_schedule": {"S": schedule_key_text(key)}}
+
+
+def _index_key(tenant: TenantId, schedule: ScheduleId) -> dict[str, dict[str, str]]:
+    key = schedule_key_text(ScheduleKey(tenant=tenant, schedule=schedule))
+    return {
+        "tenant_schedule": {"S": key},
+        "tenant": {"S": tenant},
+        "schedule": {"S": schedule},
+    }
+
+
+def _write_id(head: Schedule, version: ScheduleVersion, cursor: Cursor | None, shard: int) -> str:
+    parts = (
+        head_text(head),
+        head.state,
+        version_text(version),
+        str(shard),
+        cursor_text(cursor) if cursor else "",
+    )
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()

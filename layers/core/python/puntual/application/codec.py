@@ -1,0 +1,515 @@
+"""How values are written down: table rows, pages and messages as compact JSON, and back.
+
+Rows live for months and messages for days, so what was written must stay readable: new keys are
+optional, known ones keep their meaning. Instants are text in milliseconds, durations whole
+milliseconds. Reading trusts its own writing; what is malformed raises `ValueError`.
+
+Short keys, since the ledger pays by the kilobyte: `t` tenant, `s` schedule, `v` version, `at`
+scheduled_for, `k` kind and `r` request id (both absent for regular ones), `av` available_at
+(absent where it is `at`), `enq` enqueued_at, `auth` authorised_version.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from puntual.domain.agenda import Cursor
+from puntual.domain.expression import Fold, Gap, Rule
+from puntual.domain.instant import MILLISECOND, instant_of, text_of
+from puntual.domain.lane import Lane
+from puntual.domain.message import Message
+from puntual.domain.occurrence import Kind, Occurrence
+from puntual.domain.page import Page, Planned
+from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.run import Attempt, Note, Run, RunState, Span
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from puntual.domain.target import QueueTarget, Target, WebhookTarget
+from puntual.domain.tenant import ScheduleId, TenantId
+
+type Document = dict[str, Any]
+"""What JSON holds; each reader below judges the types that it takes from it."""
+
+PAGE_BYTES_MAX = 4 * 1024 * 1024
+"""An unpacked page is some 30 KB; beyond this a row was not written by us."""
+
+
+# --- keys of rows -----------------------------------------------------------------------------
+
+
+def schedule_key_text(key: ScheduleKey) -> str:
+    """Give the partition of a schedule's rows; ids hold no '#', so it splits again."""
+    return f"{key.tenant}#{key.schedule}"
+
+
+def schedule_key_of(text: str) -> ScheduleKey:
+    tenant, schedule = text.split("#")
+    return ScheduleKey(tenant=TenantId(tenant), schedule=ScheduleId(schedule))
+
+
+def bucket_text(bucket: datetime, shard: int) -> str:
+    """Give the agenda's partition: `2026-11-30T09:00Z#7`."""
+    return f"{minute_text(bucket)}#{shard}"
+
+
+def minute_text(bucket: datetime) -> str:
+    return f"{text_of(bucket)[:16]}Z"
+
+
+def cursor_text(cursor: Cursor) -> str:
+    """Give a cursor's place in its bucket, in the order of time."""
+    available_at = text_of(cursor.available_at)
+    return f"{available_at}#{cursor.tenant}#{cursor.schedule}#{cursor.version}"
+
+
+def cursor_of(text: str, *, scheduled_for: str) -> Cursor:
+    available_at, tenant, schedule, version = text.split("#")
+    return Cursor(
+        tenant=TenantId(tenant),
+        schedule=ScheduleId(schedule),
+        version=int(version),
+        scheduled_for=instant_of(scheduled_for),
+        available_at=instant_of(available_at),
+    )
+
+
+def page_key_text(page: Page) -> str:
+    """Give a page's place among its shard's, in the order of buckets."""
+    return f"{minute_text(page.bucket)}#{page.id}"
+
+
+# --- schedules --------------------------------------------------------------------------------
+
+
+def head_text(head: Schedule) -> str:
+    """Write a head but for its state, which its row holds beside it."""
+    return _text(
+        {
+            "tenant": head.tenant,
+            "schedule": head.schedule,
+            "version": head.version,
+            "rule": _rule_document(head.rule),
+            "policies": _policies_document(head.policies),
+            "created_at": text_of(head.created_at),
+            "effective_from": text_of(head.effective_from),
+            "min_valid_version": head.min_valid_version,
+        }
+    )
+
+
+def head_of_text(text: str, *, state: str) -> Schedule:
+    with _readable("head"):
+        read = _document(text)
+        return Schedule(
+            tenant=TenantId(read["tenant"]),
+            schedule=ScheduleId(read["schedule"]),
+            version=read["version"],
+            state=ScheduleState(state),
+            rule=_rule_of(read["rule"]),
+            policies=_policies_of(read["policies"]),
+            created_at=instant_of(read["created_at"]),
+            effective_from=instant_of(read["effective_from"]),
+            min_valid_version=read["min_valid_version"],
+        )
+
+
+def version_text(version: ScheduleVersion) -> str:
+    """Write a version but for its end, which its row holds beside it."""
+    return _text(
+        {
+            "tenant": version.tenant,
+            "schedule": version.schedule,
+            "version": version.version,
+            "state": version.state,
+            "rule": _rule_document(version.rule),
+            "policies": _policies_document(version.policies),
+            "target": _target_document(version.target),
+            "payload": version.payload,
+            "effective_from": text_of(version.effective_from),
+            "author": version.author,
+            "tzdata": version.tzdata,
+            "request": version.request,
+        }
+    )
+
+
+def version_of_text(text: str, *, until: str | None) -> ScheduleVersion:
+    with _readable("version"):
+        read = _document(text)
+        return ScheduleVersion(
+            tenant=TenantId(read["tenant"]),
+            schedule=ScheduleId(read["schedule"]),
+            version=read["version"],
+            state=ScheduleState(read["state"]),
+            rule=_rule_of(read["rule"]),
+            policies=_policies_of(read["policies"]),
+            target=_target_of(read["target"]),
+            payload=read["payload"],
+            effective_from=instant_of(read["effective_from"]),
+            until=_instant_or_none(until),
+            author=read["author"],
+            tzdata=read["tzdata"],
+            request=read["request"],
+        )
+
+
+def _rule_document(rule: Rule) -> Document:
+    document: Document = {
+        "expression": rule.expression,
+        "time_zone": rule.time_zone,
+        "gap": rule.gap,
+        "fold": rule.fold,
+        "anchor": text_of(rule.anchor),
+    }
+    if rule.start_at is not None:
+        document["start_at"] = text_of(rule.start_at)
+    if rule.end_at is not None:
+        document["end_at"] = text_of(rule.end_at)
+    return document
+
+
+def _rule_of(read: Document) -> Rule:
+    return Rule(
+        expression=read["expression"],
+        time_zone=read["time_zone"],
+        gap=Gap(read["gap"]),
+        fold=Fold(read["fold"]),
+        anchor=instant_of(read["anchor"]),
+        start_at=_instant_or_none(read.get("start_at")),
+        end_at=_instant_or_none(read.get("end_at")),
+    )
+
+
+def _policies_document(policies: Policies) -> Document:
+    """Write every value, defaults too: a later default must not change an older schedule."""
+    misfire, retry = policies.misfire, policies.retry
+    late = misfire.max_lateness
+    return {
+        "misfire": misfire.policy,
+        "misfire_after_ms": _milliseconds(misfire.after),
+        "max_lateness_ms": None if late is None else _milliseconds(late),
+        "max_attempts": retry.max_attempts,
+        "retry_base_ms": _milliseconds(retry.base),
+        "retry_cap_ms": _milliseconds(retry.cap),
+        "window_ms": _milliseconds(policies.window),
+    }
+
+
+def _policies_of(read: Document) -> Policies:
+    late = read["max_lateness_ms"]
+    return Policies(
+        misfire=MisfirePolicy(
+            policy=Misfire(read["misfire"]),
+            after=_duration_of(read["misfire_after_ms"]),
+            max_lateness=None if late is None else _duration_of(late),
+        ),
+        retry=RetryPolicy(
+            max_attempts=read["max_attempts"],
+            base=_duration_of(read["retry_base_ms"]),
+            cap=_duration_of(read["retry_cap_ms"]),
+        ),
+        window=_duration_of(read["window_ms"]),
+    )
+
+
+def _target_document(target: Target) -> Document:
+    match target:
+        case WebhookTarget():
+            where: Document = {"url": target.url}
+        case QueueTarget():
+            where = {"queue_arn": target.arn}
+    return where | {"timeout_ms": _milliseconds(target.timeout)}
+
+
+def _target_of(read: Document) -> Target:
+    timeout = _duration_of(read["timeout_ms"])
+    if "queue_arn" in read:
+        return QueueTarget(arn=read["queue_arn"], timeout=timeout)
+    return WebhookTarget(url=read["url"], timeout=timeout)
+
+
+# --- pages and messages -----------------------------------------------------------------------
+
+
+def packed_page(page: Page) -> bytes:
+    """Write a page, compressed: its write units go by size."""
+    document = {
+        "shard": page.shard,
+        "bucket": text_of(page.bucket),
+        "written_at": text_of(page.written_at),
+        "planned": [_planned_document(planned) for planned in page.planned],
+    }
+    return zlib.compress(_text(document).encode())
+
+
+def page_of_packed(packed: bytes) -> Page:
+    """Read what `packed_page` wrote; raises `ValueError` for anything else."""
+    with _readable("page"):
+        unpacking = zlib.decompressobj()
+        text = unpacking.decompress(packed, PAGE_BYTES_MAX)
+        if not unpacking.eof:
+            raise ValueError("the page is cut short or too long")
+        read = _document(text.decode())
+        return Page(
+            shard=read["shard"],
+            bucket=instant_of(read["bucket"]),
+            planned=tuple(_planned_of(planned) for planned in read["planned"]),
+            written_at=instant_of(read["written_at"]),
+        )
+
+
+def body_of(message: Message, delay: timedelta) -> str:
+    """Write a message for its lane.
+
+    The delay goes with it: the queue tells a receiver when a message was sent, not how long it
+    was held, and only both together tell when it became visible.
+    """
+    occurrence = message.occurrence
+    document = _occurrence_document(occurrence) | {"lane": message.lane}
+    document |= _common_document(
+        occurrence, message.available_at, message.enqueued_at, message.authorised_version
+    )
+    if message.looks:
+        document["looks"] = message.looks
+    if message.lost_races:
+        document["lost"] = message.lost_races
+    if delay:
+        document["delay_ms"] = _milliseconds(delay)
+    return _text(document)
+
+
+def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
+    """Read what `body_of` wrote; raises `ValueError` for anything else.
+
+    Given when the queue took it, the message remembers since when it is visible.
+    """
+    with _readable("message"):
+        read = _document(text)
+        occurrence = _occurrence_of(read, _key_of(read))
+        message = Message(
+            occurrence=occurrence,
+            available_at=_available_at_of(read, occurrence),
+            lane=Lane(read["lane"]),
+            authorised_version=read.get("auth"),
+            looks=read.get("looks", 0),
+            lost_races=read.get("lost", 0),
+            enqueued_at=_instant_or_none(read.get("enq")),
+        )
+        if sent_at is None:
+            return message
+        return message.enqueued(sent_at + _duration_of(read.get("delay_ms", 0)))
+
+
+def _planned_document(planned: Planned) -> Document:
+    document = _occurrence_document(planned.occurrence)
+    document |= _common_document(
+        planned.occurrence, planned.available_at, None, planned.authorised_version
+    )
+    document["misfire_after_ms"] = _milliseconds(planned.misfire_after)
+    if planned.flexible:
+        document["flexible"] = True
+    return document
+
+
+def _planned_of(read: Document) -> Planned:
+    occurrence = _occurrence_of(read, _key_of(read))
+    return Planned(
+        occurrence=occurrence,
+        available_at=_available_at_of(read, occurrence),
+        misfire_after=_duration_of(read["misfire_after_ms"]),
+        flexible=read.get("flexible", False),
+        authorised_version=read.get("auth"),
+    )
+
+
+def _occurrence_document(occurrence: Occurrence) -> Document:
+    key = {"t": occurrence.tenant, "s": occurrence.schedule}
+    return key | _keyless_document(occurrence)
+
+
+def _keyless_document(occurrence: Occurrence) -> Document:
+    document: Document = {"v": occurrence.version, "at": text_of(occurrence.scheduled_for)}
+    if not occurrence.is_regular:
+        document |= {"k": occurrence.kind, "r": occurrence.request_id}
+    return document
+
+
+def _occurrence_of(read: Document, key: ScheduleKey) -> Occurrence:
+    return Occurrence(
+        tenant=key.tenant,
+        schedule=key.schedule,
+        version=read["v"],
+        scheduled_for=instant_of(read["at"]),
+        kind=Kind(read.get("k", Kind.REGULAR)),
+        request_id=read.get("r", ""),
+    )
+
+
+def _key_of(read: Document) -> ScheduleKey:
+    return ScheduleKey(tenant=TenantId(read["t"]), schedule=ScheduleId(read["s"]))
+
+
+def _common_document(
+    occurrence: Occurrence,
+    available_at: datetime,
+    enqueued_at: datetime | None,
+    authorised_version: int | None,
+) -> Document:
+    document: Document = {}
+    if available_at != occurrence.scheduled_for:
+        document["av"] = text_of(available_at)
+    if enqueued_at is not None:
+        document["enq"] = text_of(enqueued_at)
+    if authorised_version is not None:
+        document["auth"] = authorised_version
+    return document
+
+
+def _available_at_of(read: Document, occurrence: Occurrence) -> datetime:
+    return instant_of(read["av"]) if "av" in read else occurrence.scheduled_for
+
+
+# --- the ledger -------------------------------------------------------------------------------
+
+
+def run_text(run: Run) -> str:
+    """Write a run but for its schedule's key and its write id, which its row holds beside it.
+
+    Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
+    not_before, `why` reason; `tries` with their number, start, end and result.
+    """
+    document = _keyless_document(run.occurrence)
+    document |= _common_document(
+        run.occurrence, run.available_at, run.enqueued_at, run.authorised_version
+    )
+    document |= {"st": run.state, "n": run.attempt, "rn": run.round_attempt}
+    if run.round:
+        document["rd"] = run.round
+    if run.lease_until is not None:
+        document["le"] = text_of(run.lease_until)
+    if run.not_before is not None:
+        document["nb"] = text_of(run.not_before)
+    if run.reason:
+        document["why"] = run.reason
+    if run.attempts:
+        document["tries"] = [_attempt_list(attempt) for attempt in run.attempts]
+    return _text(document)
+
+
+def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
+    with _readable("run"):
+        read = _document(text)
+        occurrence = _occurrence_of(read, key)
+        return Run(
+            occurrence=occurrence,
+            state=RunState(read["st"]),
+            available_at=_available_at_of(read, occurrence),
+            enqueued_at=_instant_or_none(read.get("enq")),
+            attempt=read["n"],
+            round=read.get("rd", 0),
+            round_attempt=read["rn"],
+            lease_until=_instant_or_none(read.get("le")),
+            not_before=_instant_or_none(read.get("nb")),
+            authorised_version=read.get("auth"),
+            reason=read.get("why", ""),
+            attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
+            write_id=write_id,
+        )
+
+
+def span_text(span: Span) -> str:
+    return _text(
+        {
+            "v": span.version,
+            "st": span.state,
+            "first": text_of(span.first),
+            "last": text_of(span.last),
+            "why": span.reason,
+        }
+    )
+
+
+def span_of_text(text: str, *, key: ScheduleKey) -> Span:
+    with _readable("span"):
+        read = _document(text)
+        return Span(
+            tenant=key.tenant,
+            schedule=key.schedule,
+            version=read["v"],
+            state=RunState(read["st"]),
+            first=instant_of(read["first"]),
+            last=instant_of(read["last"]),
+            reason=read["why"],
+        )
+
+
+def note_text(note: Note) -> str:
+    document = _keyless_document(note.occurrence)
+    return _text(document | {"why": note.reason, "noted_at": text_of(note.noted_at)})
+
+
+def note_of_text(text: str, *, key: ScheduleKey) -> Note:
+    with _readable("note"):
+        read = _document(text)
+        return Note(
+            occurrence=_occurrence_of(read, key),
+            reason=read["why"],
+            noted_at=instant_of(read["noted_at"]),
+        )
+
+
+def _attempt_list(attempt: Attempt) -> list[int | str | None]:
+    finished_at = attempt.finished_at
+    return [
+        attempt.number,
+        text_of(attempt.started_at),
+        None if finished_at is None else text_of(finished_at),
+        attempt.result,
+    ]
+
+
+def _attempt_of(read: list[Any]) -> Attempt:
+    number, started_at, finished_at, result = read
+    return Attempt(
+        number=number,
+        started_at=instant_of(started_at),
+        finished_at=_instant_or_none(finished_at),
+        result=result,
+    )
+
+
+# --- JSON -------------------------------------------------------------------------------------
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    # ASCII only: a payload may hold half a surrogate pair, which no UTF-8 can carry.
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _document(text: str) -> Document:
+    read = json.loads(text)
+    if not isinstance(read, dict):
+        raise TypeError("not an object")
+    return read
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError(f"unreadable {what}: {type(error).__name__}") from error
+
+
+def _milliseconds(duration: timedelta) -> int:
+    return duration // MILLISECOND
+
+
+def _duration_of(milliseconds: int) -> timedelta:
+    return timedelta(milliseconds=milliseconds)
+
+
+def _instant_or_none(text: str | None) -> datetime | None:
+    return None if text is None else instant_of(text)

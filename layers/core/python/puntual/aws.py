@@ -1,0 +1,147 @@
+"""What the AWS adapters share: which failures pass by themselves, and batches done to their end."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import (
+    ClientError,
+    ConnectionError,  # noqa: A004 botocore's own name; both kinds of error mean a lost network
+    HTTPClientError,
+    ResponseStreamingError,
+)
+from pynamodb.exceptions import PynamoDBException
+
+from puntual.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesUnionTypeDef as ReadRequest
+    from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef as PutItem
+    from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sqs import SQSClient
+else:  # the stubs are for the checker; they are no part of the layer
+    from botocore.client import BaseClient as DynamoDBClient
+    from botocore.client import BaseClient as LambdaClient
+    from botocore.client import BaseClient as SQSClient
+
+    PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
+
+__all__ = ["DynamoDBClient", "LambdaClient", "PutItem", "SQSClient", "WriteRequest"]
+
+type Item = dict[str, Value]
+"""A row as the low-level client gives and takes it."""
+
+type ReadRequests = Mapping[str, ReadRequest]
+type WriteRequests = Mapping[str, Sequence[WriteRequest]]
+"""What a batch call asks of each table, and what it gives back as unprocessed."""
+
+CONNECT_TIMEOUT_SECONDS = 2
+READ_TIMEOUT_SECONDS = 5
+TRIES_MAX = 3
+"""Of the SDK's own, in its standard mode; DynamoDB answers in milliseconds or not at all."""
+
+Sleep = Callable[[float], None]
+"""Waits so many seconds; tests give one that does not."""
+
+WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds before each repetition of what was not taken: some three seconds in all."""
+
+CONDITION_FAILED = "ConditionalCheckFailedException"
+
+TRANSIENT_CODES = frozenset(
+    {
+        "EC2ThrottledException",
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "KmsThrottled",
+        "OverLimit",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServiceException",
+        "ServiceUnavailable",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+"""Codes that AWS documents as worth a retry; any 5xx is one too, whatever its code."""
+
+SERVER_ERRORS_FROM = 500
+
+
+def error_code(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")
+
+
+def is_transient(error: BaseException | None) -> bool:
+    """Tell whether repeating later may help; anything else is a bug or a missing permission."""
+    match error:
+        case ClientError():
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            return error_code(error) in TRANSIENT_CODES or status >= SERVER_ERRORS_FROM
+        case ConnectionError() | HTTPClientError() | ResponseStreamingError():
+            return True
+        case PynamoDBException():
+            return is_transient(error.cause)
+        case _:
+            return False
+
+
+@contextmanager
+def unavailable_if_transient(what: str) -> Iterator[None]:
+    """Turn throttles, timeouts and server errors into `Unavailable`; let all else pass."""
+    try:
+        yield
+    except (
+        ClientError,
+        ConnectionError,
+        HTTPClientError,
+        ResponseStreamingError,
+        PynamoDBException,
+    ) as error:
+        if is_transient(error):
+            cause = error.cause if isinstance(error, PynamoDBException) else error
+            raise Unavailable(f"{what}: {cause}") from error
+        raise
+
+
+def until_nothing_is_left[R](rest: R, send: Callable[[R], R], *, what: str, sleep: Sleep) -> None:
+    """Send, and send again what was left unprocessed, until all of it is done (P9).
+
+    Raises `Unavailable` when some is still left after the last wait.
+    """
+    for wait in (*WAITS, None):
+        with unavailable_if_transient(what):
+            rest = send(rest)
+        if not rest:
+            return
+        if wait is not None:
+            sleep(wait)
+    raise Unavailable(f"{what}: some was left unprocessed")
+
+
+@cache
+def bound[R](row: type[R], table: str) -> type[R]:
+    """Give a PynamoDB model bound to a table, whose name is known only at run time."""
+    meta = {
+        "table_name": table,
+        "connect_timeout_seconds": CONNECT_TIMEOUT_SECONDS,
+        "read_timeout_seconds": READ_TIMEOUT_SECONDS,
+        "max_retry_attempts": TRIES_MAX - 1,
+    }
+    namespace = {"Meta": type("Meta", (), meta), "__module__": row.__module__}
+    metaclass: Callable[..., Any] = type(row)
+    return cast("type[R]", metaclass(row.__name__, (row,), namespace))

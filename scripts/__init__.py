@@ -1,0 +1,1 @@
+"""What people and make run around the project; none of it is deployed."""

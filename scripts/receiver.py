@@ -1,0 +1,144 @@
+"""A small webhook receiver for the demo and the end-to-end tests.
+
+The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 to the first attempt
+of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
+`/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that
+share of first attempts.
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+HOST = "127.0.0.1"
+HANG_SECONDS = 120.0
+BACKLOG = 512
+HANGS = 0
+ALWAYS = {"down": 503, "refuses": 400}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """One request as it came, and the status that it was answered with: `HANGS` for none."""
+
+    path: str
+    key: str
+    tenant: str
+    schedule: str
+    scheduled_for: str
+    attempt: int
+    arrived_at: datetime
+    status: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class Book:
+    """Everything that arrived, safe to read while requests come in."""
+
+    _arrivals: list[Arrival] = field(default_factory=list)
+    _seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def all(self) -> list[Arrival]:
+        with self._lock:
+            return list(self._arrivals)
+
+    def of(self, schedule: str) -> list[Arrival]:
+        return [arrival for arrival in self.all() if arrival.schedule == schedule]
+
+    def add(self, arrival: Arrival) -> None:
+        with self._lock:
+            self._arrivals.append(arrival)
+
+    def tries(self, key: str) -> int:
+        """Count a try of an occurrence; gives how many there were before."""
+        with self._lock:
+            before = self._seen[key]
+            self._seen[key] += 1
+            return before
+
+    def status_for(self, path: str, key: str) -> int:
+        """Give the answer that the path asks for; `HANGS` where it asks for none."""
+        before = self.tries(key)
+        behaviour, _, rest = path.strip("/").partition("/")
+        if behaviour == "hangs" or (behaviour == "hangs-first" and before == 0):
+            return HANGS
+        fails = behaviour == "fails-once" and before == 0
+        if behaviour == "sometimes":
+            fails = before == 0 and int(key[:8] or "0", 16) % 100 < int(rest)
+        return 500 if fails else ALWAYS.get(behaviour, 200)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receiver:
+    url: str
+    book: Book
+
+    def wait_for(self, schedule: str, count: int, *, seconds: float) -> list[Arrival]:
+        """Wait until a schedule has so many arrivals, or the time is up; gives those there are."""
+        until = time.monotonic() + seconds
+        while len(found := self.book.of(schedule)) < count and time.monotonic() < until:
+            time.sleep(0.05)
+        return found
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    """Run a receiver on a free port of loopback for the length of the block."""
+    book = Book()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            arrived_at = datetime.now(UTC)
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            key = self.headers.get("Idempotency-Key", "")
+            status = book.status_for(self.path, key)
+            book.add(
+                Arrival(
+                    path=self.path,
+                    key=key,
+                    tenant=self.headers.get("Puntual-Tenant", ""),
+                    schedule=self.headers.get("Puntual-Schedule", ""),
+                    scheduled_for=self.headers.get("Puntual-Scheduled-For", ""),
+                    attempt=int(self.headers.get("Puntual-Attempt", "0")),
+                    arrived_at=arrived_at,
+                    status=status,
+                    body=body,
+                )
+            )
+            if status == HANGS:
+                book.stopping.wait(HANG_SECONDS)
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing: the book says it all."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = BACKLOG
+
+        def handle_error(self, *_: object) -> None:
+            """Callers that hang up are part of the tests."""
+
+    server = Server((HOST, 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield Receiver(url=f"http://{HOST}:{server.server_port}", book=book)
+    finally:
+        book.stopping.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,36 @@
+"""What moto cannot show: that reads ask for consistency, which no test here would miss."""
+
+from collections.abc import Callable
+
+import pytest
+
+from puntual.domain.schedule import ScheduleKey
+from tests.builders import NINE, SCHEDULE, TENANT, an_occurrence
+from tests.contract.conftest import Aws, World
+from tests.contract.sdk import recording
+
+KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
+
+
+@pytest.mark.parametrize(
+    ("operation", "read"),
+    [
+        ("GetItem", lambda world: world.schedules.head(KEY)),
+        ("GetItem", lambda world: world.schedules.version(KEY, 1)),
+        ("BatchGetItem", lambda world: world.schedules.heads([KEY])),
+        ("Query", lambda world: world.agenda.due(0, NINE, limit=1)),
+        ("Query", lambda world: world.outbox.left(0, written_before=NINE, limit=1)),
+        ("GetItem", lambda world: world.ledger.read(an_occurrence().key)),
+        ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),
+        ("GetItem", lambda world: world.shards.get(0)),
+        ("Scan", lambda world: world.shards.all()),
+    ],
+)
+def test_a_read_is_strongly_consistent(
+    aws: Aws, operation: str, read: Callable[[World], object]
+) -> None:
+    with recording(aws.dynamodb, operation) as calls:
+        read(aws.world)
+    (call,) = calls
+    request = call["RequestItems"]["schedules"] if operation == "BatchGetItem" else call
+    assert request["ConsistentRead"] is True

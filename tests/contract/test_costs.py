@@ -1,0 +1,57 @@
+"""What an occurrence costs, by the same count as `python -m bench.costs`."""
+
+import pytest
+
+from bench.costs import (
+    CALLS_MAX,
+    EXECUTED,
+    EXECUTION_WRITE_UNITS_MAX,
+    PLANNING_WRITE_UNITS_MAX,
+    SCHEDULES,
+    execution,
+    planning,
+)
+from bench.meter import bytes_of_item, bytes_of_value, read_units, write_units
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_planning_and_relaying_stay_within_their_budgets(shared: bool) -> None:  # noqa: FBT001
+    planned, relayed = planning(shared=shared)
+    units = planned.write_units + relayed.write_units
+    calls = planned.all_calls + relayed.all_calls
+    assert 2 <= units / SCHEDULES <= PLANNING_WRITE_UNITS_MAX
+    assert 0.1 <= calls / SCHEDULES <= CALLS_MAX
+    assert relayed.calls["SendMessageBatch"] == SCHEDULES / 10
+    assert planned.calls["BatchGetItem"] == SCHEDULES / 100, "heads a page at a time"
+
+
+def test_executing_stays_within_its_budget() -> None:
+    bill = execution()
+    assert bill.write_units / EXECUTED <= EXECUTION_WRITE_UNITS_MAX
+    assert bill.calls == {"GetItem": 2 * EXECUTED, "PutItem": 2 * EXECUTED}
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ({"S": "año"}, 4),
+        ({"N": "0"}, 1),
+        ({"N": "7"}, 2),
+        ({"N": "1000000"}, 2),
+        ({"N": "1234"}, 3),
+        ({"N": "-12345"}, 5),
+        ({"B": b"abc"}, 3),
+        ({"BOOL": True}, 1),
+        ({"NULL": True}, 1),
+        ({"L": [{"S": "ab"}, {"N": "7"}]}, 3 + (1 + 2) + (1 + 2)),
+        ({"M": {"k": {"S": "ab"}}}, 3 + 1 + 1 + 2),
+    ],
+)
+def test_a_value_is_as_large_as_dynamodb_counts_it(value: dict[str, object], size: int) -> None:
+    assert bytes_of_value(value) == size
+
+
+def test_an_item_is_its_names_and_values_and_units_are_started_ones() -> None:
+    assert bytes_of_item({"key": {"S": "a"}, "n": {"N": "7"}}) == 3 + 1 + 1 + 2
+    assert [write_units(size) for size in (0, 1, 1024, 1025)] == [1, 1, 1, 2]
+    assert [read_units(size) for size in (0, 4096, 4097)] == [1, 1, 2]

@@ -1,0 +1,57 @@
+"""The tenants: registering again changes the quota, never the count."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from puntual.adapters.dynamodb_tenants import DynamoDbTenants, RegistrationRow
+from puntual.application.ports import Tenants
+from puntual.aws import bound
+from puntual.domain.errors import Unavailable
+from puntual.domain.tenant import TenantId
+from tests.builders import TENANT, a_schedule, a_tenant, a_version
+from tests.contract.conftest import Aws, World
+from tests.contract.sdk import refusing
+
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:puntual-target-bills"
+
+
+@pytest.fixture
+def tenants(world: World) -> Tenants:
+    return world.tenants
+
+
+def test_a_tenant_that_nobody_registered_is_absent(tenants: Tenants) -> None:
+    assert tenants.get(TENANT) is None
+
+
+def test_a_tenant_is_read_as_it_was_registered(tenants: Tenants) -> None:
+    registered = a_tenant(schedules_max=7, target_queues=(QUEUE, f"{QUEUE}.fifo"))
+    assert tenants.register(registered) == registered
+    assert tenants.get(TENANT) == registered
+    assert tenants.get(TenantId("other")) is None
+
+
+def test_registering_again_keeps_the_count(world: World) -> None:
+    world.tenants.register(a_tenant(schedules_max=7, target_queues=(QUEUE,)))
+    world.schedules.create(a_schedule(), a_version(), None, shard=0)
+    changed = world.tenants.register(replace(a_tenant(schedules_max=9), schedules=55))
+    assert changed == replace(a_tenant(schedules_max=9), schedules=1)
+    assert world.tenants.get(TENANT) == changed
+
+
+@pytest.mark.parametrize(
+    ("operation", "call"),
+    [
+        ("GetItem", lambda tenants: tenants.get(TENANT)),
+        ("UpdateItem", lambda tenants: tenants.register(a_tenant())),
+    ],
+)
+def test_a_throttle_is_unavailable(
+    aws: Aws, operation: str, call: Callable[[Tenants], object]
+) -> None:
+    assert isinstance(aws.world.tenants, DynamoDbTenants)
+    client = bound(RegistrationRow, aws.world.tenants.table)._get_connection().connection.client
+    with refusing(client, operation, "ThrottlingException"), pytest.raises(Unavailable):
+        call(aws.world.tenants)

@@ -1,0 +1,122 @@
+"""The control plane on fakes, at nine o'clock, with one tenant."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from puntual.application.announced import Announced
+from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.plan_cursors import PlanCursors
+from puntual.application.ports import Schedules
+from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.definition import Definition, Limits, WebhookDefinition
+from puntual.domain.occurrence import Occurrence
+from puntual.domain.run import Note, Run, Span
+from puntual.domain.schedule import ScheduleKey
+from puntual.domain.tenant import ScheduleId
+from tests.builders import NINE, SCHEDULE, TENANT, a_tenant
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_ledger import InMemoryLedger
+from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_schedules import InMemorySchedules
+from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.manual_clock import ManualClock
+
+HORIZON = timedelta(minutes=10)
+RETENTION = timedelta(days=40)
+OWN_QUEUE = "arn:aws:sqs:us-east-1:123456789012:puntual-target-acme"
+AUTHOR = "arn:aws:iam::123456789012:user/ana"
+KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
+LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(seconds=840))
+
+
+def a_definition(expression: str = "rate(5 minutes)", **fields: object) -> Definition:
+    target = WebhookDefinition(url="https://acme.example/hooks/invoices")
+    return Definition(expression=expression, **{"target": target, **fields})  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class World:
+    """`reach` wraps the port of schedules, so that a test can make it fail."""
+
+    clock: ManualClock = field(default_factory=lambda: ManualClock(NINE))
+    tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
+    agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
+    outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
+    ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
+    shards: InMemoryShards = field(default_factory=InMemoryShards)
+    ids: CountingIds = field(default_factory=CountingIds)
+    schedules: InMemorySchedules = field(init=False)
+    plane: ControlPlane = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.schedules = InMemorySchedules(agenda=self.agenda, tenants=self.tenants)
+        self.tenants.register(a_tenant(target_queues=(OWN_QUEUE,)))
+        self.plane = self.plane_on(self.schedules)
+
+    def plane_on(self, schedules: Schedules) -> ControlPlane:
+        plan_cursors = PlanCursors(
+            schedules=schedules,
+            agenda=self.agenda,
+            outbox=self.outbox,
+            ledger=self.ledger,
+            clock=self.clock,
+        )
+        announced = Announced(
+            shards=self.shards,
+            plan_cursors=plan_cursors,
+            clock=self.clock,
+            shard_count=4,
+            horizon=HORIZON,
+        )
+        return control_plane_of(
+            schedules=schedules,
+            tenants=self.tenants,
+            ledger=self.ledger,
+            announced=announced,
+            clock=self.clock,
+            ids=self.ids,
+            limits=LIMITS,
+            retention=RETENTION,
+        )
+
+    def created(
+        self, expression: str = "rate(5 minutes)", *, schedule: str = SCHEDULE, **fields: object
+    ) -> ShownSchedule:
+        return self.plane.create_schedule(
+            TENANT,
+            a_definition(expression, **fields),
+            schedule=ScheduleId(schedule),
+            author=AUTHOR,
+        )
+
+    def planned(self) -> list[datetime]:
+        """The fires that lie on outbox pages, in order and each once."""
+        return sorted({occurrence.scheduled_for for occurrence in self.planned_occurrences()})
+
+    def planned_occurrences(self) -> list[Occurrence]:
+        pages = self.outbox.pages.values()
+        return [planned.occurrence for page in pages for planned in page.planned]
+
+    def writes(self) -> tuple[object, ...]:
+        """All that a refused request must leave as it was."""
+        return (
+            dict(self.schedules.head_rows),
+            dict(self.schedules.version_rows),
+            dict(self.tenants.rows),
+            self.agenda.cursors(),
+            dict(self.outbox.pages),
+            {key: dict(rows) for key, rows in self.ledger.rows.items()},
+        )
+
+    def put(self, *rows: Run | Span | Note) -> None:
+        """Put rows as an executor or a planner would have left them."""
+        for row in rows:
+            match row:
+                case Run():
+                    assert self.ledger.swap(row, seen=None)
+                case Span():
+                    self.ledger.put_spans([row])
+                case Note():
+                    self.ledger.note(row)

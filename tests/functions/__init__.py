@@ -1,0 +1,1 @@
+"""Handlers with the events that AWS gives them."""

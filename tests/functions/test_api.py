@@ -1,0 +1,724 @@
+"""The API's function: what it answers, and what it makes of bad requests."""
+
+import base64
+import json
+import logging
+import random
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from functions.api.desk import Desk
+from functions.api.handler import logger
+from puntual.application.ports import CreateResult
+from puntual.domain.agenda import Cursor
+from puntual.domain.errors import Unavailable
+from puntual.domain.run import RunState
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+from tests.builders import NINE, a_run, a_span, a_tenant, an_occurrence
+from tests.control_plane_world import OWN_QUEUE, World
+from tests.fakes.hostile import HostileSchedules, Hostility
+from tests.functions.api_gateway_events import CALLER, an_event
+from tests.functions.conftest import Answered, Api, Context
+
+SCHEDULES = "/v1/tenants/acme/schedules"
+SCHEDULE = f"{SCHEDULES}/invoices"
+WEBHOOK = {"type": "webhook", "url": "https://acme.example/hooks/invoices"}
+BODY: dict[str, Any] = {
+    "id": "invoices",
+    "expression": "0 9 * * MON-FRI",
+    "time_zone": "Europe/Madrid",
+    "target": WEBHOOK,
+    "payload": {"invoice": 7, "lines": [1, 2.5, None, "ñ"]},
+}
+DEFINITION = {name: value for name, value in BODY.items() if name != "id"}
+FIRST = {"If-Match": '"1"'}
+TOO_EARLY = "2026-11-01T00:00:00.000Z"
+
+
+def created(api: Api, **fields: Any) -> Answered:
+    answer = api.call("POST", SCHEDULES, {**BODY, **fields})
+    assert answer.status == 201, answer.text
+    return answer
+
+
+def problem(answer: Answered, status: int) -> dict[str, Any]:
+    assert answer.status == status, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    document = answer.body
+    assert document["status"] == status
+    assert document["type"] == "about:blank"
+    assert document["title"]
+    assert document["detail"]
+    return document
+
+
+def error(answer: Answered, status: int) -> dict[str, Any]:
+    (entry,) = problem(answer, status)["errors"]
+    assert set(entry) == {"field", "value", "allowed"}
+    assert entry["allowed"]
+    return dict(entry)
+
+
+def test_a_created_schedule_shows_its_next_five_fires(api: Api) -> None:
+    answer = created(api)
+    assert answer.headers["Location"] == "/v/v1/tenants/acme/schedules/invoices"
+    assert answer.headers["ETag"] == '"1"'
+    assert answer.headers["Content-Type"] == "application/json"
+    body = answer.body
+    assert body["next_fires"][0] == {
+        "utc": "2026-12-01T08:00:00.000Z",
+        "local": "2026-12-01T09:00:00+01:00",
+    }
+    assert len(body["next_fires"]) == 5
+    assert body["warnings"] == []
+    assert body["author"] == CALLER
+    assert body["payload"] == BODY["payload"]
+    assert (body["version"], body["state"]) == (1, "ACTIVE")
+    assert body["misfire"] == {
+        "policy": "fire_once",
+        "misfire_after_seconds": 60,
+        "max_lateness_seconds": None,
+    }
+    assert body["retry"] == {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800}
+
+
+def test_what_was_created_is_what_is_shown(api: Api) -> None:
+    answer = created(api)
+    assert api.call("GET", SCHEDULE).body == answer.body
+
+
+def test_an_emulator_that_names_no_caller_is_served_too(api: Api) -> None:
+    event = an_event("POST", SCHEDULES, BODY)
+    del event["requestContext"]["identity"], event["requestContext"]["path"]
+    answer = api.send(event)
+    assert answer.body["author"] == "unknown"
+    assert answer.headers["Location"] == SCHEDULE
+
+
+def test_warnings_are_shown(api: Api) -> None:
+    warnings = created(api, expression="0 9 31 * *").body["warnings"]
+    assert any("31" in warning for warning in warnings)
+
+
+def test_every_field_can_be_given(api: Api) -> None:
+    answer = created(
+        api,
+        gap="fire_after",
+        fold="both",
+        start_at="2026-12-01T00:00:00+01:00",
+        end_at="2027-12-01T00:00:00Z",
+        misfire={"policy": "skip", "misfire_after_seconds": 5, "max_lateness_seconds": 60},
+        retry={"max_attempts": 20, "base_seconds": 1, "cap_seconds": 2},
+        target={"type": "sqs", "queue_arn": OWN_QUEUE},
+        payload=None,
+    )
+    body = answer.body
+    assert body["start_at"] == "2026-11-30T23:00:00.000Z"
+    assert body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE}
+    assert body["retry"]["max_attempts"] == 20
+
+
+BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"time_zone": "Mars/Phobos"}, "time_zone", "Mars/Phobos"),
+    ({"expression": "61 * * * *"}, "expression", "61"),
+    ({"expression": "0 0 30 2 *"}, "expression", "0 0 30 2 *"),
+    ({"expression": 7}, "expression", "7"),
+    ({"expression": "at(2026-11-30T08:00:00)", "time_zone": "UTC"}, "expression", "at("),
+    ({"start_at": "2026-12-02T00:00:00Z", "end_at": "2026-12-01T00:00:00Z"}, "end_at", "2026"),
+    ({"start_at": "tomorrow"}, "start_at", "tomorrow"),
+    ({"start_at": "2026-12-02T00:00:00"}, "start_at", "2026-12-02T00:00:00"),
+    ({"start_at": 5}, "start_at", "5"),
+    ({"gap": "leap"}, "gap", "leap"),
+    ({"fold": None}, "fold", ""),
+    ({"misfire": {"policy": "catch_up"}}, "misfire.policy", "catch_up"),
+    ({"misfire": {"misfire_after_seconds": 0}}, "misfire.misfire_after_seconds", "0"),
+    ({"misfire": "skip"}, "misfire", "skip"),
+    ({"retry": {"max_attempts": 21}}, "retry.max_attempts", "21"),
+    ({"retry": {"max_attempts": "5"}}, "retry.max_attempts", "5"),
+    ({"retry": {"base_seconds": 60, "cap_seconds": 30}}, "retry.cap_seconds", "30"),
+    ({"retry": {"jitter": True}}, "retry.jitter", "true"),
+    ({"target": None}, "target", ""),
+    ({"target": {}}, "target.type", ""),
+    ({"target": {"type": "carrier-pigeon"}}, "target.type", "carrier-pigeon"),
+    ({"target": {"type": "webhook"}}, "target.url", ""),
+    ({"target": {"type": "webhook", "url": "http://acme.example"}}, "target.url", "http:"),
+    ({"target": {**WEBHOOK, "url": "https://me:pw@acme.example"}}, "target.url", "https:"),
+    ({"target": {**WEBHOOK, "timeout_seconds": 900}}, "target.timeout_seconds", "900"),
+    ({"target": {**WEBHOOK, "method": "GET"}}, "target.method", "GET"),
+    ({"target": {"type": "sqs", "queue_arn": f"{OWN_QUEUE}-2"}}, "target.queue_arn", "acme-2"),
+    ({"id": "."}, "id", "."),
+    ({"id": ".."}, "id", ".."),
+    ({"id": "a b"}, "id", "a b"),
+    ({"id": ""}, "id", ""),
+    ({"id": "x" * 65}, "id", "xxx"),
+    ({"id": 7}, "id", "7"),
+    ({"timezone": "UTC"}, "timezone", "UTC"),
+]
+
+
+@pytest.mark.parametrize(("fields", "field", "value"), BAD_FIELDS)
+def test_a_bad_field_is_named_with_its_value_and_nothing_is_written(
+    api: Api, fields: dict[str, Any], field: str, value: str
+) -> None:
+    before = api.world.writes()
+    entry = error(api.call("POST", SCHEDULES, {**BODY, **fields}), 400)
+    assert entry["field"] == field
+    assert value in (entry["value"] or "")
+    assert api.world.writes() == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"), [(fields, field) for fields, field, _ in BAD_FIELDS if "id" not in fields]
+)
+def test_replace_and_patch_refuse_the_same(api: Api, fields: dict[str, Any], field: str) -> None:
+    created(api)
+    before = api.world.writes()
+    replaced = api.call("PUT", SCHEDULE, {**DEFINITION, **fields}, headers=FIRST)
+    assert error(replaced, 400)["field"] == field
+    if any(said in fields.values() for said in (None, {}, {"type": "webhook"})):
+        return  # a merge patch says something else by these
+    if fields.get("target", {}).get("type") == "sqs":
+        fields = {"target": {"url": None, "timeout_seconds": None, **fields["target"]}}
+    patched = api.call("PATCH", SCHEDULE, fields, headers=FIRST)
+    assert field in {entry["field"] for entry in problem(patched, 400)["errors"]}
+    assert api.world.writes() == before
+
+
+def test_several_bad_fields_are_all_named(api: Api) -> None:
+    answer = api.call("POST", SCHEDULES, {"gap": "x", "retry": {"max_attempts": 0}})
+    fields = {entry["field"] for entry in problem(answer, 400)["errors"]}
+    assert fields == {"expression", "gap", "retry.max_attempts", "target"}
+
+
+def test_what_is_allowed_is_said(api: Api) -> None:
+    entry = error(api.call("POST", SCHEDULES, {**BODY, "timezone": "UTC"}), 400)
+    assert "time_zone" in entry["allowed"]
+    entry = error(api.call("POST", SCHEDULES, {**BODY, "gap": "leap"}), 400)
+    assert entry["allowed"] == "'skip' or 'fire_after'"
+    entry = error(api.call("POST", SCHEDULES, {**BODY, "retry": {"max_attempts": 21}}), 400)
+    assert entry["allowed"] == "at most 20"
+
+
+def test_a_payload_that_is_too_large_is_refused_and_not_repeated(api: Api) -> None:
+    before = api.world.writes()
+    answer = api.call("POST", SCHEDULES, {**BODY, "payload": "secret" * 11_000})
+    assert error(answer, 413)["field"] == "payload"
+    assert "secret" not in answer.text
+    assert len(answer.text) < 1_000
+    assert api.world.writes() == before
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{",
+        '{"payload": "secret", }',
+        "[]",
+        '[{"expression": "rate(1 hour)"}]',
+        '"text"',
+        '{"payload": NaN}',
+        '{"payload": secret}',
+        "[" * 100_000,
+        '{"payload": ' + "9" * 5_000 + "}",
+        "\ufeff{}",
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(api: Api, body: str) -> None:
+    before = api.world.writes()
+    for method, path in (("POST", SCHEDULES), ("PUT", SCHEDULE), ("PATCH", SCHEDULE)):
+        answer = api.call(method, path, body, headers=FIRST)
+        assert error(answer, 400)["field"] == "body"
+        assert "secret" not in answer.text
+    assert api.world.writes() == before
+
+
+@pytest.mark.parametrize("payload", ["1e999", '"\\ud800"'])
+def test_a_payload_that_is_no_json_after_all_is_refused(api: Api, payload: str) -> None:
+    body = json.dumps({**BODY, "payload": "here"}).replace('"here"', payload)
+    assert error(api.call("POST", SCHEDULES, body), 400)["field"] == "payload"
+
+
+def test_a_missing_body_is_refused(api: Api) -> None:
+    created(api)
+    for method, path in (("POST", SCHEDULES), ("PUT", SCHEDULE), ("PATCH", SCHEDULE)):
+        assert error(api.call(method, path, headers=FIRST), 400)["field"] == "body"
+
+
+def test_a_body_that_is_not_utf8_is_refused(api: Api) -> None:
+    event = an_event("POST", SCHEDULES, base64.b64encode(b"\xff\xfe{}").decode())
+    event["isBase64Encoded"] = True
+    assert error(api.send(event), 400)["field"] == "body"
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json"]
+)
+def test_a_body_is_read_as_json_whatever_type_it_claims(api: Api, kind: str) -> None:
+    assert api.call("POST", SCHEDULES, BODY, headers={"Content-Type": kind}).status == 201
+
+
+@pytest.mark.parametrize("name", ["a b", "ñ", ".", "..", "x" * 65])
+def test_bad_ids_in_the_path_are_refused(api: Api, name: str) -> None:
+    assert error(api.call("GET", f"/v1/tenants/{name}/schedules"), 400)["field"] == "tenant"
+    path = f"{SCHEDULES}/{name}"
+    for method, ending in (
+        ("GET", ""),
+        ("DELETE", ""),
+        ("POST", "/pause"),
+        ("POST", "/resume"),
+        ("GET", "/occurrences"),
+    ):
+        assert error(api.call(method, path + ending), 400)["field"] == "schedule"
+
+
+def test_an_unknown_tenant_is_not_found(api: Api) -> None:
+    before = api.world.writes()
+    for method, path, body in (
+        ("POST", "/v1/tenants/nobody/schedules", BODY),
+        ("GET", "/v1/tenants/nobody/schedules", None),
+        ("GET", "/v1/tenants/nobody", None),
+        ("PUT", "/v1/tenants/nobody/schedules/a", DEFINITION),
+    ):
+        entry = error(api.call(method, path, body, headers=FIRST), 404)
+        assert (entry["field"], entry["value"]) == ("tenant", "nobody")
+    assert api.world.writes() == before
+
+
+def test_an_unknown_schedule_is_not_found(api: Api) -> None:
+    for method, ending, body in (
+        ("GET", "", None),
+        ("PUT", "", DEFINITION),
+        ("PATCH", "", {}),
+        ("DELETE", "", None),
+        ("POST", "/pause", None),
+        ("POST", "/resume", None),
+        ("GET", "/occurrences", None),
+        ("GET", "/occurrences/2026-11-30T09:00:00.000Z", None),
+    ):
+        answer = api.call(method, SCHEDULE + ending, body, headers=FIRST)
+        assert error(answer, 404)["field"] == "schedule"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/v1/health"), ("GET", "/v1"), ("POST", f"{SCHEDULE}/explode"), ("GET", "/")],
+)
+def test_an_unknown_route_is_not_found(api: Api, method: str, path: str) -> None:
+    problem(api.call(method, path), 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("POST", "/v1/tenants/acme", "GET, PUT"),
+        ("DELETE", SCHEDULES, "GET, POST"),
+        ("POST", SCHEDULE, "DELETE, GET, PATCH, PUT"),
+        ("GET", f"{SCHEDULE}/pause", "POST"),
+        ("HEAD", f"{SCHEDULE}/occurrences", "GET"),
+        ("PUT", f"{SCHEDULE}/occurrences/2026-11-30T09:00:00.000Z", "GET"),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_ones(
+    api: Api, method: str, path: str, allow: str
+) -> None:
+    answer = api.call(method, path)
+    problem(answer, 405)
+    assert answer.headers["Allow"] == allow
+
+
+def test_a_duplicate_id_is_a_conflict_that_names_it(api: Api) -> None:
+    created(api)
+    api.world.clock.advance(timedelta(seconds=1))
+    before = api.world.writes()
+    entry = error(api.call("POST", SCHEDULES, BODY), 409)
+    assert (entry["field"], entry["value"]) == ("id", "invoices")
+    assert api.world.writes() == before
+
+
+def test_a_tenant_at_its_quota_is_refused(api: Api) -> None:
+    api.world.tenants.register(a_tenant(schedules_max=0))
+    assert error(api.call("POST", SCHEDULES, BODY), 403)["field"] == "schedules_max"
+
+
+def test_a_change_needs_if_match(api: Api) -> None:
+    created(api)
+    before = api.world.writes()
+    for method, body in (("PUT", DEFINITION), ("PATCH", {"payload": 1})):
+        assert error(api.call(method, SCHEDULE, body), 428)["field"] == "If-Match"
+    assert api.world.writes() == before
+
+
+@pytest.mark.parametrize("etag", ["1", "*", 'W/"1"', '"one"', '"1", "2"', ""])
+def test_an_if_match_that_is_no_etag_of_ours_is_refused(api: Api, etag: str) -> None:
+    created(api)
+    answer = api.call("PUT", SCHEDULE, DEFINITION, headers={"If-Match": etag})
+    assert error(answer, 400)["field"] == "If-Match"
+
+
+def test_a_stale_if_match_is_told_the_current_etag(api: Api) -> None:
+    created(api)
+    api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST)
+    before = api.world.writes()
+    for method, ending, body in (
+        ("PUT", "", DEFINITION),
+        ("PATCH", "", {"payload": 2}),
+        ("DELETE", "", None),
+        ("POST", "/pause", None),
+        ("POST", "/resume", None),
+    ):
+        answer = api.call(method, SCHEDULE + ending, body, headers=FIRST)
+        entry = error(answer, 412)
+        assert answer.headers["ETag"] == '"2"'
+        assert entry["field"] == "If-Match"
+        assert '"1"' in entry["value"]
+        assert '"2"' in entry["allowed"]
+    assert api.world.writes() == before
+
+
+def test_a_replaced_schedule_is_what_the_body_says(api: Api) -> None:
+    created(api, retry={"max_attempts": 9})
+    body = {"expression": "rate(1 hour)", "target": WEBHOOK}
+    answer = api.call("PUT", SCHEDULE, body, headers=FIRST)
+    assert answer.status == 200
+    assert answer.headers["ETag"] == '"2"'
+    shown = api.call("GET", SCHEDULE)
+    assert shown.body == answer.body
+    assert (shown.body["time_zone"], shown.body["retry"]["max_attempts"]) == ("UTC", 5)
+
+
+def test_a_patch_changes_what_it_names_and_null_restores_a_default(api: Api) -> None:
+    created(api, retry={"max_attempts": 9, "base_seconds": 3}, gap="fire_after")
+    patch: dict[str, Any] = {
+        "retry": {"max_attempts": 7},
+        "gap": None,
+        "payload": {"invoice": None, "new": {}},
+    }
+    answer = api.call(
+        "PATCH",
+        SCHEDULE,
+        patch,
+        headers={**FIRST, "Content-Type": "application/merge-patch+json"},
+    )
+    assert answer.status == 200, answer.text
+    body = answer.body
+    assert body["retry"] == {"max_attempts": 7, "base_seconds": 3, "cap_seconds": 1800}
+    assert body["gap"] == "skip"
+    assert body["payload"] == {"lines": BODY["payload"]["lines"], "new": {}}
+    assert body["expression"] == BODY["expression"]
+
+
+def test_a_patch_can_change_the_kind_of_target(api: Api) -> None:
+    created(api)
+    target = {"type": "sqs", "queue_arn": OWN_QUEUE, "url": None, "timeout_seconds": None}
+    answer = api.call("PATCH", SCHEDULE, {"target": target}, headers=FIRST)
+    assert answer.body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE}
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"nothing": None}, "nothing"),
+        ({"retry": {"nothing": None}}, "retry.nothing"),
+        ({"id": "other"}, "id"),
+        ({"expression": None}, "expression"),
+    ],
+)
+def test_a_patch_of_what_nobody_knows_is_refused(
+    api: Api, patch: dict[str, Any], field: str
+) -> None:
+    created(api)
+    assert error(api.call("PATCH", SCHEDULE, patch, headers=FIRST), 400)["field"] == field
+
+
+def test_a_schedule_is_paused_and_resumed_as_often_as_one_likes(api: Api) -> None:
+    created(api)
+    for path, state, etag in (
+        ("/pause", "PAUSED", '"2"'),
+        ("/pause", "PAUSED", '"2"'),
+        ("/resume", "ACTIVE", '"3"'),
+        ("/resume", "ACTIVE", '"3"'),
+    ):
+        answer = api.call("POST", SCHEDULE + path)
+        assert (answer.status, answer.body["state"], answer.headers["ETag"]) == (200, state, etag)
+
+
+def test_a_cancel_says_what_it_met_and_may_be_repeated(api: Api) -> None:
+    created(api, expression="rate(1 minute)")
+    key = ScheduleKey(tenant=a_tenant().tenant, schedule=a_run().occurrence.schedule)
+    api.world.put(
+        a_run(an_occurrence(scheduled_for=NINE + timedelta(minutes=1)), state=RunState.DEAD),
+        a_run(an_occurrence(scheduled_for=NINE + timedelta(minutes=2))),
+    )
+    api.world.clock.advance(timedelta(minutes=2, seconds=5))
+    first = api.call("DELETE", SCHEDULE)
+    assert first.status == 200
+    assert first.body["state"] == "CANCELED"
+    assert [each["scheduled_for"][11:16] for each in first.body["running"]] == ["09:02"]
+    assert [each["state"] for each in first.body["finished"]] == ["DEAD"]
+    assert first.body["already_out"][0]["scheduled_for"] == "2026-11-30T09:03:00.000Z"
+    assert first.body["complete"] is True
+    again = api.call("DELETE", SCHEDULE)
+    assert (again.status, again.text) == (200, first.text)
+    head = api.world.schedules.head(key)
+    assert head is not None
+    assert head.version == 2
+    for method, ending, body in (("POST", "/pause", None), ("PUT", "", DEFINITION)):
+        problem(api.call(method, SCHEDULE + ending, body, headers={"If-Match": '"2"'}), 409)
+
+
+def test_schedules_are_listed_in_pages(api: Api) -> None:
+    for name in ("b", "a", "c"):
+        created(api, id=name)
+    first = api.call("GET", SCHEDULES, query={"limit": "2"}).body
+    token = first["next_page_token"]
+    assert [each["id"] for each in first["schedules"]] == ["a", "b"]
+    second = api.call("GET", SCHEDULES, query={"limit": "2", "page_token": token}).body
+    assert [each["id"] for each in second["schedules"]] == ["c"]
+    assert second["next_page_token"] is None
+    assert first["schedules"][0]["next_fire"]["utc"] == "2026-12-01T08:00:00.000Z"
+    api.call("POST", f"{SCHEDULES}/c/pause")
+    paused = api.call("GET", SCHEDULES, query={"state": "PAUSED"}).body["schedules"]
+    assert [(each["id"], each["next_fire"]) for each in paused] == [("c", None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "field"),
+    [
+        (SCHEDULES, {"limit": "0"}, "limit"),
+        (SCHEDULES, {"limit": "101"}, "limit"),
+        (SCHEDULES, {"limit": "many"}, "limit"),
+        (SCHEDULES, {"state": "ASLEEP"}, "state"),
+        (SCHEDULES, {"prefix": "a/b"}, "prefix"),
+        (SCHEDULES, {"page_token": "bogus"}, "page_token"),
+        (SCHEDULES, {"sate": "PAUSED"}, "query"),
+        (f"{SCHEDULE}/occurrences", {"limit": "1000"}, "limit"),
+        (f"{SCHEDULE}/occurrences", {"state": "LOST"}, "state"),
+        (f"{SCHEDULE}/occurrences", {"from": "yesterday"}, "from"),
+        (f"{SCHEDULE}/occurrences", {"to": "2026-11-30T09:00:00"}, "to"),
+        (f"{SCHEDULE}/occurrences", {"from": "2027-01-01T00:00:00Z", "to": TOO_EARLY}, "to"),
+        (f"{SCHEDULE}/occurrences", {"page_token": "bogus"}, "page_token"),
+        (f"{SCHEDULE}/occurrences/nine-o-clock", {}, "occurrence"),
+        (SCHEDULE, {"verbose": "1"}, "query"),
+    ],
+)  # fmt: skip
+def test_a_bad_query_is_named(api: Api, path: str, query: dict[str, str], field: str) -> None:
+    created(api)
+    entry = error(api.call("GET", path, query=query), 400)
+    assert entry["field"] == field
+    if query:
+        assert any(text in entry["value"] for text in (*query.values(), *query))
+
+
+def test_occurrences_are_listed_and_shown(api: Api) -> None:
+    created(api, expression="rate(1 minute)")
+    fire = NINE + timedelta(minutes=2)
+    api.world.put(
+        a_run(an_occurrence(scheduled_for=fire), state=RunState.SUCCEEDED),
+        a_span(NINE + timedelta(minutes=1), NINE + timedelta(minutes=1)),
+    )
+    api.world.clock.advance(timedelta(minutes=3, seconds=30))
+    page = api.call("GET", f"{SCHEDULE}/occurrences", query={"limit": "4"}).body
+    span, run, due, to_come = page["occurrences"]
+    assert (page["from"], page["to"]) == ("2026-11-29T09:03:30.000Z", "2026-11-30T10:03:30.000Z")
+    assert (span["state"], span["first"], span["last"]) == (
+        "MISSED",
+        "2026-11-30T09:01:00.000Z",
+        "2026-11-30T09:01:00.000Z",
+    )
+    assert (run["state"], run["attempt"], run["lag_seconds"]) == ("SUCCEEDED", 1, 0.0)
+    assert (due["state"], to_come["state"]) == ("ENQUEUED", "SCHEDULED")
+    assert page["next_page_token"]
+    shown = api.call("GET", f"{SCHEDULE}/occurrences/{run['ref']}").body
+    assert shown == run
+    assert shown["attempts"][0]["number"] == 1
+    answer = api.call("GET", f"{SCHEDULE}/occurrences/2026-11-30T09:00:07Z")
+    assert error(answer, 404)["field"] == "occurrence"
+
+
+def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
+    created(api)
+    body = {"schedules_max": 5, "target_queues": [OWN_QUEUE]}
+    registered = api.call("PUT", "/v1/tenants/acme", body)
+    assert registered.status == 200
+    assert registered.body == {
+        "tenant": "acme",
+        "schedules_max": 5,
+        "target_queues": [OWN_QUEUE],
+        "usage": {"schedules": 1},
+    }
+    assert api.call("GET", "/v1/tenants/acme").body == registered.body
+    assert api.call("PUT", "/v1/tenants/new", {}).body["usage"] == {"schedules": 0}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/tenants/..", {}, "tenant"),
+        ("/v1/tenants/acme", {"schedules_max": -1}, "schedules_max"),
+        ("/v1/tenants/acme", {"schedules_max": "5"}, "schedules_max"),
+        ("/v1/tenants/acme", {"target_queues": "arn"}, "target_queues"),
+        ("/v1/tenants/acme", {"target_queues": ["arn:aws:sqs:x:1:y"]}, "target_queues.0"),
+        ("/v1/tenants/acme", {"weight": 2}, "weight"),
+    ],
+)
+def test_a_bad_registration_is_refused(
+    api: Api, path: str, body: dict[str, Any], field: str
+) -> None:
+    before = api.world.writes()
+    assert error(api.call("PUT", path, body), 400)["field"] == field
+    assert api.world.writes() == before
+
+
+KEY = {"Idempotency-Key": "order-7"}
+NAMELESS = {name: value for name, value in BODY.items() if name != "id"}
+
+
+@pytest.mark.parametrize("body", [BODY, NAMELESS])
+def test_the_same_key_and_body_get_the_same_answer(api: Api, body: dict[str, Any]) -> None:
+    first = api.call("POST", SCHEDULES, body, headers=KEY)
+    api.world.clock.advance(timedelta(hours=2))
+    reordered = dict(reversed(body.items()))
+    again = api.call("POST", SCHEDULES, reordered, headers=KEY)
+    assert first.status == 201
+    assert again == first
+    assert len(api.world.schedules.head_rows) == 1
+
+
+def test_the_same_key_with_another_body_is_refused(api: Api) -> None:
+    api.call("POST", SCHEDULES, BODY, headers=KEY)
+    before = api.world.writes()
+    for body in ({**BODY, "payload": 8}, {**BODY, "id": "other"}, NAMELESS):
+        entry = error(api.call("POST", SCHEDULES, body, headers=KEY), 422)
+        assert (entry["field"], entry["value"]) == ("Idempotency-Key", "order-7")
+    assert api.world.writes() == before
+
+
+def test_a_key_belongs_to_its_tenant(api: Api) -> None:
+    api.world.tenants.register(a_tenant("globex"))
+    ours = api.call("POST", SCHEDULES, NAMELESS, headers=KEY)
+    theirs = api.call("POST", "/v1/tenants/globex/schedules", NAMELESS, headers=KEY)
+    assert (ours.status, theirs.status) == (201, 201)
+    assert ours.body["id"] != theirs.body["id"]
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 129, "ñ"])
+def test_a_bad_idempotency_key_is_refused(api: Api, key: str) -> None:
+    answer = api.call("POST", SCHEDULES, BODY, headers={"Idempotency-Key": key})
+    assert error(answer, 400)["field"] == "Idempotency-Key"
+
+
+def test_a_refused_request_does_not_use_its_key_up(api: Api) -> None:
+    bad = {**BODY, "time_zone": "Mars/Phobos"}
+    assert api.call("POST", SCHEDULES, bad, headers=KEY).status == 400
+    assert api.call("POST", SCHEDULES, BODY, headers=KEY).status == 201
+
+
+@dataclass(frozen=True, slots=True)
+class _Dying(HostileSchedules):
+    """The transaction is done, then the function is gone, or only its answer is."""
+
+    end: BaseException
+
+    def create(
+        self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
+    ) -> CreateResult:
+        self.inner.create(head, version, cursor, shard=shard)
+        raise self.end
+
+
+def dying(api: Api, end: BaseException) -> Desk:
+    quiet = Hostility(source=random.Random(1))
+    plane = api.world.plane_on(_Dying(api.world.schedules, quiet, end))
+    return Desk(plane=plane, idempotency=api.desk.idempotency)
+
+
+@pytest.mark.parametrize("body", [BODY, NAMELESS])
+def test_a_crash_after_the_transaction_gives_one_schedule_and_the_same_answer(
+    api: Api, body: dict[str, Any]
+) -> None:
+    untroubled = Api(world=World(), desk=api.desk)
+    untroubled.desk = Desk(plane=untroubled.world.plane, idempotency=api.desk.idempotency)
+    expected = untroubled.call("POST", SCHEDULES, body, headers=KEY)
+    forget(api)
+
+    well = api.desk
+    # Killed at its time limit: the record stays in progress, and its time is over at once.
+    api.context = Context(remaining_milliseconds=0)
+    api.desk = dying(api, SystemExit("killed"))
+    with pytest.raises(SystemExit):
+        api.call("POST", SCHEDULES, body, headers=KEY)
+
+    api.desk, api.context = well, Context()
+    api.world.clock.advance(timedelta(seconds=30))
+    again = api.call("POST", SCHEDULES, body, headers=KEY)
+    assert again == expected
+    assert api.call("POST", SCHEDULES, body, headers=KEY) == expected
+    assert len(api.world.schedules.head_rows) == 1
+    assert api.world.planned() == untroubled.world.planned()
+
+
+def forget(api: Api) -> None:
+    """Empty the idempotency table, as if the other stack had its own."""
+    client = api.desk.idempotency.client  # type: ignore[attr-defined]
+    for item in client.scan(TableName="idempotency")["Items"]:
+        client.delete_item(TableName="idempotency", Key={"id": item["id"]})
+
+
+def test_a_request_in_progress_holds_its_key_for_the_functions_time_limit_only(api: Api) -> None:
+    well = api.desk
+    api.desk = dying(api, SystemExit("killed"))
+    with pytest.raises(SystemExit):
+        api.call("POST", SCHEDULES, BODY, headers=KEY)
+    api.desk = well
+    answer = api.call("POST", SCHEDULES, BODY, headers=KEY)
+    problem(answer, 409)
+    assert answer.headers["Retry-After"] == "1"
+    client = api.desk.idempotency.client  # type: ignore[attr-defined]
+    (record,) = client.scan(TableName="idempotency")["Items"]
+    seconds = int(record["in_progress_expiration"]["N"]) / 1000 - int(record["expiration"]["N"])
+    assert seconds + 24 * 60 * 60 <= 30
+
+
+def test_a_lost_answer_is_a_503_and_its_repeat_a_201(api: Api) -> None:
+    well = api.desk
+    api.desk = dying(api, Unavailable("timed out after it took effect"))
+    answer = api.call("POST", SCHEDULES, BODY, headers=KEY)
+    problem(answer, 503)
+    assert answer.headers["Retry-After"] == "1"
+    api.desk = well
+    assert api.call("POST", SCHEDULES, BODY, headers=KEY).status == 201
+
+
+def test_an_idempotency_table_out_of_reach_is_a_503(api: Api) -> None:
+    api.desk.idempotency.client.delete_table(TableName="idempotency")  # type: ignore[attr-defined]
+    before = api.world.writes()
+    problem(api.call("POST", SCHEDULES, BODY, headers=KEY), 503)
+    assert api.world.writes() == before
+
+
+def test_an_unexpected_failure_is_logged_and_tells_nothing(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.desk = dying(api, RuntimeError("the password is hunter2"))
+    answer = api.call("POST", SCHEDULES, BODY)
+    problem(answer, 500)
+    assert "hunter2" not in answer.text
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert (record.name, record.getMessage()) == (logger.name, "unexpected failure")
+    assert record.exc_info is not None
+
+
+def test_a_request_is_one_line_of_log_without_body_and_headers(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    created(api, payload="a-secret")
+    (record,) = [record for record in caplog.records if record.name == logger.name]
+    line = vars(record)
+    assert record.getMessage() == "answered"
+    assert (line["method"], line["path"], line["status"]) == ("POST", SCHEDULES, 201)
+    assert line["caller"] == CALLER
+    assert "a-secret" not in str(line)
+    assert "Signature" not in str(line)

@@ -1,0 +1,1 @@
+"""The use cases and what they share."""

@@ -1,0 +1,188 @@
+"""How values are written down: readable across deployments, and refused when malformed."""
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from puntual.application import codec
+from puntual.domain.message import Message
+from puntual.domain.occurrence import Kind
+from puntual.domain.page import Planned
+from puntual.domain.run import RunState
+from tests.builders import (
+    NINE,
+    a_cursor,
+    a_message,
+    a_page,
+    a_planned,
+    a_run,
+    a_schedule,
+    a_version,
+    an_occurrence,
+)
+
+KEY = a_schedule().key
+SECOND = timedelta(seconds=1)
+
+
+def test_a_message_is_written_as_it_was_in_the_deployment_before() -> None:
+    assert codec.body_of(a_message(), timedelta(0)) == (
+        '{"t":"acme","s":"invoices","v":1,"at":"2026-11-30T09:00:00.000Z","lane":"strict"}'
+    )
+
+
+def test_a_message_keeps_what_it_went_through() -> None:
+    manual = an_occurrence(kind=Kind.MANUAL, request_id="r-1", version=3)
+    message = a_message(
+        manual,
+        available_at=NINE + SECOND,
+        authorised_version=9,
+        looks=1,
+        lost_races=2,
+        enqueued_at=NINE + 2 * SECOND,
+    )
+    text = codec.body_of(message, 9 * SECOND)
+    assert json.loads(text) == {
+        "t": "acme",
+        "s": "invoices",
+        "v": 3,
+        "at": "2026-11-30T09:00:00.000Z",
+        "k": "manual",
+        "r": "r-1",
+        "lane": "strict",
+        "av": "2026-11-30T09:00:01.000Z",
+        "enq": "2026-11-30T09:00:02.000Z",
+        "auth": 9,
+        "looks": 1,
+        "lost": 2,
+        "delay_ms": 9000,
+    }
+    assert codec.message_of_body(text) == message
+
+
+def test_keys_that_a_later_version_adds_are_passed_over() -> None:
+    document = json.loads(codec.body_of(a_message(), timedelta(0))) | {"later": [1]}
+    assert codec.message_of_body(json.dumps(document)) == a_message()
+
+
+def test_a_run_is_written_as_it_was_in_the_deployment_before() -> None:
+    run = replace(a_run(state=RunState.DEAD, reason="HTTP 400"), round=1)
+    assert json.loads(codec.run_text(run)) == {
+        "v": 1,
+        "at": "2026-11-30T09:00:00.000Z",
+        "enq": "2026-11-30T09:00:00.000Z",
+        "st": "DEAD",
+        "n": 1,
+        "rn": 1,
+        "rd": 1,
+        "why": "HTTP 400",
+        "tries": [[1, "2026-11-30T09:00:01.000Z", None, ""]],
+    }
+
+
+def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
+    head = json.loads(codec.head_text(a_schedule()))
+    assert head["policies"] == {
+        "misfire": "fire_once",
+        "misfire_after_ms": 60_000,
+        "max_lateness_ms": None,
+        "max_attempts": 5,
+        "retry_base_ms": 10_000,
+        "retry_cap_ms": 1_800_000,
+        "window_ms": 0,
+    }
+
+
+def test_keys_sort_as_time_does() -> None:
+    cursor = a_cursor(NINE + SECOND, version=a_version(version=12))
+    assert codec.bucket_text(cursor.bucket, 7) == "2026-11-30T09:00Z#7"
+    assert codec.cursor_text(cursor) == "2026-11-30T09:00:01.000Z#acme#invoices#12"
+    assert codec.page_key_text(a_page()) == f"2026-11-30T09:00Z#{a_page().id}"
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda version, seconds, authorised, flexible: replace(
+                a_planned(
+                    an_occurrence(version=version),
+                    authorised_version=authorised,
+                    flexible=flexible,
+                ),
+                available_at=NINE + timedelta(seconds=seconds),
+            ),
+            st.integers(1, 10**6),
+            st.integers(0, 86_399),
+            st.none() | st.integers(0, 10**6),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=100,
+    )
+)
+def test_a_page_is_read_as_it_was_packed(planned: list[Planned]) -> None:
+    page = replace(a_page(), planned=tuple(planned))
+    assert codec.page_of_packed(codec.packed_page(page)) == page
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nothing", "[]", "7", "null", "{}", '{"t":1}', codec.body_of(a_message(), SECOND)[:-9]],
+)
+def test_what_is_no_message_is_refused_as_such(text: str) -> None:
+    with pytest.raises(ValueError, match="unreadable message"):
+        codec.message_of_body(text)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("at", "tomorrow"), ("at", "2026-11-30T09:00:00"), ("at", 7), ("lane", "slow"), ("k", "x")],
+)
+def test_a_message_with_a_value_that_is_none_is_refused(key: str, value: object) -> None:
+    document = json.loads(codec.body_of(a_message(), timedelta(0))) | {key: value}
+    with pytest.raises(ValueError, match="unreadable message"):
+        codec.message_of_body(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        b"junk",
+        zlib.compress(b"{}"),
+        zlib.compress(b"\xff"),
+        codec.packed_page(a_page())[:-3],
+        zlib.compress(b" " * (codec.PAGE_BYTES_MAX + 1)),
+    ],
+)
+def test_what_is_no_page_is_refused_as_such(packed: bytes) -> None:
+    with pytest.raises(ValueError, match="unreadable page"):
+        codec.page_of_packed(packed)
+
+
+@pytest.mark.parametrize(
+    ("what", "read"),
+    [
+        ("run", lambda text: codec.run_of_text(text, key=KEY, write_id="w")),
+        ("span", lambda text: codec.span_of_text(text, key=KEY)),
+        ("note", lambda text: codec.note_of_text(text, key=KEY)),
+        ("head", lambda text: codec.head_of_text(text, state="ACTIVE")),
+        ("version", lambda text: codec.version_of_text(text, until=None)),
+    ],
+)
+def test_rows_that_nobody_of_us_wrote_are_refused(what: str, read: Callable[[str], object]) -> None:
+    for text in ("{", "{}", "[]"):
+        with pytest.raises(ValueError, match=f"unreadable {what}"):
+            read(text)
+
+
+def test_a_message_that_was_parked_keeps_when_it_first_was_visible() -> None:
+    parked: Message = a_message(enqueued_at=NINE)
+    body = codec.body_of(parked, 60 * SECOND)
+    assert codec.message_of_body(body, sent_at=NINE + 300 * SECOND).enqueued_at == NINE

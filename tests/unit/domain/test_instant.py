@@ -1,0 +1,49 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from puntual.domain.instant import (
+    TEXT_LENGTH,
+    instant_of,
+    minute_of,
+    text_of,
+    truncated_to_millisecond,
+)
+from tests.builders import NINE
+
+EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
+LATEST = datetime(9998, 1, 1, tzinfo=UTC)
+instants = st.timedeltas(timedelta(0), LATEST - EARLIEST).map(lambda span: EARLIEST + span)
+
+
+def test_the_text_is_in_utc_and_in_milliseconds() -> None:
+    madrid = timezone(timedelta(hours=1))
+    assert text_of(NINE.astimezone(madrid)) == "2026-11-30T09:00:00.000Z"
+    assert text_of(NINE + timedelta(microseconds=7999)) == "2026-11-30T09:00:00.007Z"
+
+
+@given(instants)
+def test_the_text_leads_back_to_the_millisecond(instant: datetime) -> None:
+    assert instant_of(text_of(instant)) == truncated_to_millisecond(instant)
+    assert len(text_of(instant)) == TEXT_LENGTH
+
+
+@given(instants, instants)
+def test_texts_sort_as_their_instants_do(one: datetime, other: datetime) -> None:
+    one, other = truncated_to_millisecond(one), truncated_to_millisecond(other)
+    assert (text_of(one) < text_of(other)) == (one < other)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-11-30T09:00:00.000+01:00", "2026-11-30T09:00:00", "yesterday", ""]
+)
+def test_what_is_not_a_utc_instant_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        instant_of(text)
+
+
+def test_an_instant_lies_in_the_bucket_of_its_minute() -> None:
+    assert minute_of(NINE + timedelta(seconds=59, microseconds=999_999)) == NINE
+    assert minute_of(NINE + timedelta(minutes=1)) == NINE + timedelta(minutes=1)
