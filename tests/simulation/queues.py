@@ -11,7 +11,7 @@ from puntual.application.ports import Sending
 from puntual.domain.lane import Lane
 from puntual.domain.message import PARK_MAX, Message
 from tests.simulation.faults import Fault, Faults
-from tests.simulation.scheduler import MINUTE, SECOND, FunctionKind, Scheduler
+from tests.simulation.scheduler import MINUTE, SECOND, FunctionKind, Scheduler, instant_at
 
 BATCH_MAX = 5
 RECEIVES_MAX = 20
@@ -30,7 +30,6 @@ class Envelope:
     message: Message
     lane: Lane
     visible_at: int
-    first_visible_at: int
     receives: int = 0
     calm_receives: int = 0
 
@@ -74,7 +73,8 @@ class Queues:
         self._sent += 1
         now = self._scheduler.now
         visible_at = now + int(sending.delay.total_seconds() * 1000)
-        envelope = Envelope(self._sent, sending.message, lane, visible_at, visible_at)
+        message = sending.message.enqueued(instant_at(visible_at))
+        envelope = Envelope(self._sent, message, lane, visible_at)
         self.live[envelope.number] = envelope
         self._on_visible(sending.message, visible_at)
         self._offer_at(visible_at, envelope.number)
@@ -161,7 +161,7 @@ class Queues:
         """Put a message among the dead letters as it is."""
         self._sent += 1
         now = self._scheduler.now
-        self.dead[self._sent] = Envelope(self._sent, message, message.lane, now, now)
+        self.dead[self._sent] = Envelope(self._sent, message, message.lane, now)
         number = self._sent
         self._scheduler.after(0, lambda: self._offer_dead(number))
 

@@ -46,7 +46,7 @@ class Workload:
         for key in keys:
             when = random.randint(0, int(self.lasts * 0.4))
             self.scheduler.at(when, partial(self._create, key))
-        for _ in range(random.randint(10, 40)):
+        for _ in range(random.randint(15, 60)):
             when = random.randint(MINUTE, self.lasts)
             self.scheduler.at(when, partial(self._change, keys))
 

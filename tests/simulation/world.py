@@ -300,11 +300,7 @@ class World:
         return not self.relay_page(page).refused
 
     def _execute(self, batch: Sequence[Received]) -> list[Received]:
-        def handled(received: Received) -> Settled:
-            visible_at = instant_at(received.envelope.first_visible_at)
-            return self.execute(received.envelope.message, visible_at=visible_at)
-
-        return self._handled(batch, handled)
+        return self._handled(batch, lambda received: self.execute(received.envelope.message))
 
     def _bury(self, batch: Sequence[Received]) -> list[Received]:
         return self._handled(batch, lambda received: self.bury(received.envelope.message))
