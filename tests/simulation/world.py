@@ -1,6 +1,7 @@
 """One seed's world: the real use cases on the watched fakes, wired as bootstrap does, and run."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -67,6 +68,10 @@ DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
 """Once the faults are over for so long, ticks come every five minutes: little is left to do."""
 
+FAILURES_REPORTED_MAX = 5
+STEPS_REPORTED_MAX = 200
+SCHEDULE_NAMED = re.compile(r"\bs\d+\b")
+
 TICKS_APART = (MINUTE, MINUTE, MINUTE, MINUTE, MINUTE, 12 * SECOND, 2 * MINUTE)
 PLANNER_STOPS_BEFORE_END = timedelta(seconds=570)
 
@@ -119,6 +124,15 @@ class Verdict:
     @property
     def kinds(self) -> frozenset[str]:
         return frozenset(failure.kind for failure in self.failures)
+
+    def report(self) -> Iterator[str]:
+        """Give the failures of a seed, and the steps that speak of the first one's schedule."""
+        yield f"seed {self.seed}; all of it: python -m tests.simulation trace {self.seed}"
+        for failure in self.failures[:FAILURES_REPORTED_MAX]:
+            yield f"{failure.kind}: {failure.detail}"
+        named = SCHEDULE_NAMED.search(self.failures[0].detail) if self.failures else None
+        steps = list(self.trace.lines(named[0] if named else ""))
+        yield from steps[-STEPS_REPORTED_MAX:]
 
 
 class World:
