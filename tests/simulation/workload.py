@@ -125,7 +125,8 @@ def _definition(random: Random, milliseconds: int, lasts: int) -> Definition:
     chance = random.random()
     interval = random.choice(RATES)
     expression = f"rate({interval} minute{'s' if interval > 1 else ''})"
-    start_at = random.choice((None, now - timedelta(seconds=random.randrange(interval * 60))))
+    some_time_ago = now - timedelta(seconds=random.randrange(interval * 60))
+    start_at = random.choice((None, some_time_ago, some_time_ago.replace(second=0)))
     if chance < 0.15:
         fire = now + timedelta(seconds=random.choice((15, 120, 900, 2400)))
         expression, start_at = f"at({fire:%Y-%m-%dT%H:%M:%S})", None

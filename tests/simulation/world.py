@@ -62,7 +62,8 @@ from tests.simulation.trace import Trace
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
 from tests.simulation.workload import LENGTHS, TENANT, Workload
 
-SHARDS = 4
+SHARDS = (1, 2, 4)
+SHARDS_DIRECTED = 4
 LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=1))
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
@@ -152,6 +153,7 @@ class World:
         self.scheduler.expected = (PuntualError,)
         random = self.scheduler.random
         self.lasts = random.choice(LENGTHS)
+        self.shard_count = SHARDS_DIRECTED if directed else random.choice(SHARDS)
         self.record, self.trace = Record(), Trace()
         self.dies_early = seed % 3 == 0
         windows = () if directed else windows_of(random, self.lasts, poisoned=self.dies_early)
@@ -242,7 +244,7 @@ class World:
             shards=shards,
             plan_cursors=plan_cursors,
             clock=clock,
-            shard_count=SHARDS,
+            shard_count=self.shard_count,
             horizon=HORIZON,
         )
         self.api = control_plane_of(
