@@ -37,7 +37,7 @@ def a_planner_that_meets_a_create_after_an_outage(parts: Parts) -> Verdict:
     """P1. The planner has read every bucket and stops; a writer comes and goes."""
     stage = Stage(
         parts,
-        Cue(kind=FunctionKind.PLANNER, io="outbox.left", wait=30 * SECOND),
+        Cue(kind=FunctionKind.PLANNER, io="shards.close", wait=30 * SECOND),
     )
     stage.create(0, once(300), OTHER)
     stage.ticks(1195)
