@@ -110,6 +110,23 @@ def a_claim_that_is_still_on_its_way(parts: Parts) -> Verdict:
     return stage.finish()
 
 
+def a_verdict_that_is_older_than_its_clock(parts: Parts) -> Verdict:
+    """E5. An executor stops with the head just read; an edit then takes its instant over.
+
+    Its own version would call the run missed by now, and the next one has it still to run.
+    """
+    stage = Stage(
+        parts,
+        Cue(kind=FunctionKind.API, io="schedules.advance", wait=10 * SECOND),
+        Cue(kind=FunctionKind.EXECUTOR, io="schedules.head", after=True, wait=70 * SECOND),
+        Cue(kind=FunctionKind.RELAY, io="lanes.send", skip=1, wait=100 * SECOND),
+    )
+    stage.create(0, each_minute(0, 3600, misfire=Misfire.SKIP))
+    stage.edit(54, once(60))
+    stage.ticks_each_minute(200)
+    return stage.finish()
+
+
 def a_planner_that_dies_after_it_deleted(parts: Parts) -> Verdict:
     """E8, E11. Fires were missed while nobody planned; the one who finds them dies at the end."""
     stage = Stage(
@@ -147,6 +164,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     an_outcome_that_comes_too_late,
     a_dead_letter_of_a_run_that_lives,
     a_claim_that_is_still_on_its_way,
+    a_verdict_that_is_older_than_its_clock,
     a_planner_that_dies_after_it_deleted,
     a_writer_that_dies_after_its_transaction,
     an_executor_that_dies_after_the_last_outcome,
