@@ -83,7 +83,7 @@ class SignedApi:
             path = f"{self.path(tenant, schedule)}/occurrences?{urlencode(query)}"
             page = self.call("GET", path).expect(200).body
             yield from page["occurrences"]
-            token = page["page_token"]
+            token = page["next_page_token"]
             if not token:
                 return
             query = {**query, "page_token": token}

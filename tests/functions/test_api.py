@@ -90,6 +90,14 @@ def test_what_was_created_is_what_is_shown(api: Api) -> None:
     assert api.call("GET", SCHEDULE).body == answer.body
 
 
+def test_an_emulator_that_names_no_caller_is_served_too(api: Api) -> None:
+    event = an_event("POST", SCHEDULES, BODY)
+    del event["requestContext"]["identity"], event["requestContext"]["path"]
+    answer = api.send(event)
+    assert answer.body["author"] == "unknown"
+    assert answer.headers["Location"] == SCHEDULE
+
+
 def test_warnings_are_shown(api: Api) -> None:
     warnings = created(api, expression="0 9 31 * *").body["warnings"]
     assert any("31" in warning for warning in warnings)
@@ -124,18 +132,18 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"start_at": "2026-12-02T00:00:00"}, "start_at", "2026-12-02T00:00:00"),
     ({"start_at": 5}, "start_at", "5"),
     ({"gap": "leap"}, "gap", "leap"),
-    ({"fold": None}, "fold", "None"),
+    ({"fold": None}, "fold", ""),
     ({"misfire": {"policy": "catch_up"}}, "misfire.policy", "catch_up"),
     ({"misfire": {"misfire_after_seconds": 0}}, "misfire.misfire_after_seconds", "0"),
     ({"misfire": "skip"}, "misfire", "skip"),
     ({"retry": {"max_attempts": 21}}, "retry.max_attempts", "21"),
     ({"retry": {"max_attempts": "5"}}, "retry.max_attempts", "5"),
     ({"retry": {"base_seconds": 60, "cap_seconds": 30}}, "retry.cap_seconds", "30"),
-    ({"retry": {"jitter": True}}, "retry.jitter", "True"),
-    ({"target": None}, "target", "None"),
-    ({"target": {}}, "target.type", "None"),
+    ({"retry": {"jitter": True}}, "retry.jitter", "true"),
+    ({"target": None}, "target", ""),
+    ({"target": {}}, "target.type", ""),
     ({"target": {"type": "carrier-pigeon"}}, "target.type", "carrier-pigeon"),
-    ({"target": {"type": "webhook"}}, "target.url", "None"),
+    ({"target": {"type": "webhook"}}, "target.url", ""),
     ({"target": {"type": "webhook", "url": "http://acme.example"}}, "target.url", "http:"),
     ({"target": {**WEBHOOK, "url": "https://me:pw@acme.example"}}, "target.url", "https:"),
     ({"target": {**WEBHOOK, "timeout_seconds": 900}}, "target.timeout_seconds", "900"),
@@ -144,7 +152,7 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"id": "."}, "id", "."),
     ({"id": ".."}, "id", ".."),
     ({"id": "a b"}, "id", "a b"),
-    ({"id": ""}, "id", "''"),
+    ({"id": ""}, "id", ""),
     ({"id": "x" * 65}, "id", "xxx"),
     ({"id": 7}, "id", "7"),
     ({"timezone": "UTC"}, "timezone", "UTC"),
@@ -158,7 +166,7 @@ def test_a_bad_field_is_named_with_its_value_and_nothing_is_written(
     before = api.world.writes()
     entry = error(api.call("POST", SCHEDULES, {**BODY, **fields}), 400)
     assert entry["field"] == field
-    assert value in entry["value"]
+    assert value in (entry["value"] or "")
     assert api.world.writes() == before
 
 
@@ -275,7 +283,7 @@ def test_an_unknown_tenant_is_not_found(api: Api) -> None:
         ("PUT", "/v1/tenants/nobody/schedules/a", DEFINITION),
     ):
         entry = error(api.call(method, path, body, headers=FIRST), 404)
-        assert (entry["field"], entry["value"]) == ("tenant", "'nobody'")
+        assert (entry["field"], entry["value"]) == ("tenant", "nobody")
     assert api.world.writes() == before
 
 
@@ -326,7 +334,7 @@ def test_a_duplicate_id_is_a_conflict_that_names_it(api: Api) -> None:
     api.world.clock.advance(timedelta(seconds=1))
     before = api.world.writes()
     entry = error(api.call("POST", SCHEDULES, BODY), 409)
-    assert (entry["field"], entry["value"]) == ("id", "'invoices'")
+    assert (entry["field"], entry["value"]) == ("id", "invoices")
     assert api.world.writes() == before
 
 
@@ -584,7 +592,7 @@ def test_the_same_key_with_another_body_is_refused(api: Api) -> None:
     before = api.world.writes()
     for body in ({**BODY, "payload": 8}, {**BODY, "id": "other"}, NAMELESS):
         entry = error(api.call("POST", SCHEDULES, body, headers=KEY), 422)
-        assert (entry["field"], entry["value"]) == ("Idempotency-Key", "'order-7'")
+        assert (entry["field"], entry["value"]) == ("Idempotency-Key", "order-7")
     assert api.world.writes() == before
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from puntual.application.list_occurrences import ListedOccurrences
@@ -198,7 +198,9 @@ def test_a_month_of_a_minutely_schedule_is_paged_and_never_computed_whole(world:
     assert times(entries)[-20:] == [f"08:{n}" for n in range(41, 60)] + ["09:00"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
+@example(limit=2, done={21}, notes={20, 21}, spans=[(0, 21)], edit=1)
+@example(limit=1, done=set(), notes={1}, spans=[(0, 1)], edit=2)
 @given(
     limit=st.integers(1, 7),
     done=st.sets(st.integers(0, 40)),

@@ -1,7 +1,7 @@
 """List a schedule's occurrences: the ledger's rows, and what follows from versions and rules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, DeriveFires
@@ -36,12 +36,24 @@ class ListedOccurrences:
 class _Place:
     """Where a page begins: behind `position`, or at `start` where that is empty.
 
-    A position that is an entry's own key says that this entry has been shown.
+    `shown` is the position's instant if an earlier page had a row or a fire there, so that a note
+    beside it stays out.
     """
 
     start: datetime
     end: datetime
-    position: str
+    position: str = ""
+    shown: str = ""
+
+    def behind(self, position: str, entries: Sequence[Entry]) -> "_Place":
+        """Give the place behind a page of these entries."""
+        instant = position[:TEXT_LENGTH]
+        is_shown = self.shown == instant or any(run_of(entry) == instant for entry in entries)
+        return replace(self, position=position, shown=instant if is_shown else "")
+
+    def token(self, listing: tuple[str, ...]) -> str:
+        position = (text_of(self.start), text_of(self.end), self.position, self.shown)
+        return page_token(position, listing=listing)
 
     @property
     def first_key(self) -> str:
@@ -87,11 +99,10 @@ class ListOccurrences:
         head = self.schedules.head(key)
         if head is None:
             raise UnknownSchedule(key)
-        entries, position = self._page(head, place, limit=limit, now=now)
-        following = (text_of(place.start), text_of(place.end), position)
+        entries, following = self._page(head, place, limit=limit, now=now)
         return ListedOccurrences(
             entries=tuple(e for e in entries if state is None or state_of(e, now) is state),
-            page_token=page_token(following, listing=listing) if position else None,
+            page_token=following.token(listing) if following else None,
             start=place.start,
             end=place.end,
             as_of=now,
@@ -99,8 +110,8 @@ class ListOccurrences:
 
     def _page(
         self, head: Schedule, place: _Place, *, limit: int, now: datetime
-    ) -> tuple[list[Entry], str]:
-        """Give a page's entries, and the key that the next one begins behind, empty at the end."""
+    ) -> tuple[list[Entry], _Place | None]:
+        """Give a page's entries and where the next one begins, None at the end."""
         rows = self.ledger.between(
             head.key, first=place.first_key, last=place.last_key, limit=limit + 1
         )
@@ -116,13 +127,13 @@ class ListOccurrences:
             head.key, rows, fires, through=through, end=place.end if is_last else None, now=now
         )
         spans = [*(row for row in rows if isinstance(row, Span)), *behind]
-        entries = merged(rows, fires, spans=spans, shown=place.position)
+        entries = merged(rows, fires, spans=spans, shown=place.shown)
         if len(entries) > limit:
-            return entries[:limit], run_of(entries[limit - 1])
+            page = entries[:limit]
+            return page, place.behind(run_of(page[-1]), page)
         if not is_last:
-            seen_last = bool(entries) and run_of(entries[-1]) == through
-            return entries, through if seen_last else through + NEXT_KEY
-        return [*entries, *(span for span in behind if span.first <= place.end)], ""
+            return entries, place.behind(through, entries)
+        return [*entries, *(span for span in behind if span.first <= place.end)], None
 
     def _spans_behind(
         self,
@@ -165,13 +176,13 @@ def _place(
     listing: tuple[str, ...],
 ) -> _Place:
     if token is not None:
-        first, last, position = position_of(token, listing=listing)
-        return _Place(start=instant_of(first), end=instant_of(last), position=position)
+        first, last, position, shown = position_of(token, listing=listing)
+        return _Place(start=instant_of(first), end=instant_of(last), position=position, shown=shown)
     ending = end or max(now, start or now) + LOOK_AHEAD
     starting = start or min(now, ending) - LOOK_BACK
     if ending < starting:
         raise Rejected("to", text_of(ending), f"not before from, {text_of(starting)}")
-    return _Place(start=starting, end=ending, position="")
+    return _Place(start=starting, end=ending)
 
 
 def _midnight_after(instant: datetime) -> datetime:

@@ -9,11 +9,8 @@ class Rejected(PuntualError):
     """The request must be changed: it names the field, the value and what is allowed there."""
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
-        shown = repr(value)
-        if len(shown) > VALUE_SHOWN_LENGTH_MAX:
-            shown = shown[:VALUE_SHOWN_LENGTH_MAX] + "…"
-        super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}")
-        self.field, self.value, self.allowed = field, shown, allowed
+        super().__init__(f"{field}: {_cut(repr(value))} is not allowed; allowed: {allowed}")
+        self.field, self.value, self.allowed = field, _shown(value), allowed
 
 
 class Conflict(PuntualError):
@@ -26,3 +23,20 @@ class Unavailable(PuntualError):
 
 VALUE_SHOWN_LENGTH_MAX = 120
 """Characters of a refused value that an error repeats: enough to find it, too few to be a log."""
+
+
+def _shown(value: object) -> str | None:
+    """Give a value as its caller would write it, cut; None where there was none."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case str() if value.isprintable():
+            return _cut(value)
+        case _:
+            return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_SHOWN_LENGTH_MAX else text[:VALUE_SHOWN_LENGTH_MAX] + "…"

@@ -90,8 +90,8 @@ def merged(
 ) -> list[Entry]:
     """Give one entry per scheduled time, in order (E8: a row outranks spans and notes).
 
-    `spans` may reach into the rows' range from behind it. `shown` is the last key that an earlier
-    page gave, so that a note beside it stays out too.
+    `spans` may reach into the rows' range from behind it. `shown` is the instant whose row or fire
+    an earlier page gave, if any, so that a note beside it stays out.
     """
     runs = {run_of(row) for row in rows if isinstance(row, Run)}
     bare = [
