@@ -75,7 +75,7 @@ def up() -> None:
         f"  API        {outputs['api_url']}\n"
         f"  outputs    {relative(OUTPUTS)}\n"
         f"  log        {relative(emulator.LOG) if endpoint.ours else 'kept by the emulator'}\n"
-        "Try next: `make demo` shows it at work, `make down` stops it, docs/api.md has every request:\n"
+        "Try next: `make demo` shows it at work, `make down` stops it, and by hand (docs/api.md):\n"
         f"  {signed_curl('PUT', outputs, 'v1/tenants/acme')}\n"
         f"  {signed_curl('GET', outputs, 'v1/tenants/acme/schedules')}"
     )
