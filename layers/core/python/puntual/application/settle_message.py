@@ -16,6 +16,7 @@ from puntual.domain.judgement import (
     Forget,
     Park,
     Standing,
+    Verdict,
     before_head,
     before_row,
     judge,
@@ -55,6 +56,8 @@ class VersionCache:
 
 
 OnClaim = Callable[[Message, Run | None, Claim, Standing], Settled | None]
+JudgeByRow = Callable[[Message, Run | None, datetime], Verdict | None]
+JudgeByHead = Callable[[Message, Run | None, Standing, datetime], Verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,8 @@ class SettleMessage:
     clock: Clock
     ids: IdSource
     versions: VersionCache = field(default_factory=VersionCache)
+    judge_by_row: JudgeByRow = before_head
+    judge_by_head: JudgeByHead = judge
 
     def settle(self, message: Message, on_claim: OnClaim) -> Settled:
         """Judge a message until a verdict holds; `on_claim` gives None for a lost race.
@@ -92,10 +97,10 @@ class SettleMessage:
             return self.park(message, early.until, why=early.why)
         row = self.ledger.read(message.occurrence.key)
         standing: Standing | None = None
-        verdict = before_head(message, row, self.clock.now())
+        verdict = self.judge_by_row(message, row, self.clock.now())
         if verdict is None:
             standing = self._standing(message.occurrence)
-            verdict = judge(message, row, standing, self.clock.now())
+            verdict = self.judge_by_head(message, row, standing, self.clock.now())
         match verdict:
             case Park():
                 return self.park(message, verdict.until, why=verdict.why)

@@ -1,0 +1,272 @@
+"""The check at the end: what should have happened, from versions and time alone, and what did.
+
+It shares no code with planning and judgement. Fires are counted here anew; for cron alone
+`Rule.next_fire` is asked, whose own tests say what it is worth.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from puntual.domain.expression import Rule
+from puntual.domain.policies import Misfire
+from puntual.domain.run import Note, Run, RunState, Span
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_ledger import InMemoryLedger
+from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_schedules import InMemorySchedules
+from tests.fakes.in_memory_shards import InMemoryShards
+from tests.simulation.faults import Faults
+from tests.simulation.queues import Queues
+from tests.simulation.record import CLOCKS_APART_MAX, Fire, Record
+from tests.simulation.scheduler import SECOND, milliseconds_of
+
+CREATED_AHEAD = 10 * SECOND
+VISIBLE_WITHIN = 5 * SECOND
+RECENT = 900 * SECOND
+"""How long after a fault the promise of strict runs does not hold yet."""
+
+EXPLAINS_MISSED = 1200 * SECOND
+MISSED_LOOKED_AFTER = 120 * SECOND
+
+_RATE = re.compile(r"rate\((\d+) (minute|hour)s?\)")
+_AT = re.compile(r"at\((\S+)\)")
+
+Place = tuple[ScheduleKey, datetime]
+
+
+@dataclass(slots=True)
+class Rows:
+    """The ledger's rows by what they speak for, whatever their keys are."""
+
+    runs: dict[Place, Run] = field(default_factory=dict)
+    notes: set[tuple[ScheduleKey, datetime, int]] = field(default_factory=set)
+    spans: dict[tuple[ScheduleKey, int, RunState], list[Span]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def spanned(self, key: ScheduleKey, version: int, state: RunState, fire: datetime) -> bool:
+        return any(
+            span.first <= fire <= span.last for span in self.spans.get((key, version, state), ())
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Everything that is left when the simulation is over."""
+
+    schedules: InMemorySchedules
+    ledger: InMemoryLedger
+    agenda: InMemoryAgenda
+    outbox: InMemoryOutbox
+    shards: InMemoryShards
+    queues: Queues
+    faults: Faults
+    record: Record
+    lasts: int
+    at: int
+
+    def fail(self, kind: str, detail: object) -> None:
+        self.record.fail(kind, detail, self.at)
+
+
+def check(end: End) -> None:
+    """Add what is wrong at the end to the record's failures."""
+    rows = _rows_of(end.ledger)
+    for (key, number), version in end.schedules.version_rows.items():
+        if end.record.versions[key, number].state is ScheduleState.ACTIVE:
+            _check_version(end, rows, version, end.schedules.head_rows[key])
+    for run in rows.runs.values():
+        _check_run(end, run)
+    _check_effects(end, rows)
+    _check_leftovers(end)
+
+
+def fires_of(version: ScheduleVersion) -> Iterator[datetime]:
+    """Give the fires that a version owns: from its start to its end, which the next one owns."""
+    rule = version.rule
+    for fire in _fires(rule, version.effective_from):
+        if version.until is not None and fire >= version.until:
+            return
+        if rule.end_at is not None and fire > rule.end_at:
+            return
+        assert rule.start_at is None or fire >= rule.start_at
+        yield fire
+
+
+def _fires(rule: Rule, start: datetime) -> Iterator[datetime]:
+    if (rate := _RATE.fullmatch(rule.expression)) is not None:
+        interval = timedelta(minutes=int(rate[1]) * (60 if rate[2] == "hour" else 1))
+        number = max(1, -((rule.anchor - start) // interval))
+        while rule.anchor + number * interval < start:
+            number += 1
+        while True:
+            yield rule.anchor + number * interval
+            number += 1
+    elif (at := _AT.fullmatch(rule.expression)) is not None:
+        fire = datetime.fromisoformat(at[1]).replace(tzinfo=UTC)
+        if fire >= start:
+            yield fire
+    else:
+        cron = rule.next_fire(start - timedelta(milliseconds=1))
+        while cron is not None:
+            yield cron
+            cron = rule.next_fire(cron)
+
+
+def _rows_of(ledger: InMemoryLedger) -> Rows:
+    rows = Rows()
+    for key, by_run in ledger.rows.items():
+        for row in by_run.values():
+            match row:
+                case Run():
+                    rows.runs[key, row.occurrence.scheduled_for] = row
+                case Note():
+                    rows.notes.add((key, row.occurrence.scheduled_for, row.occurrence.version))
+                case Span():
+                    rows.spans[key, row.version, row.state].append(row)
+    return rows
+
+
+def _check_version(end: End, rows: Rows, version: ScheduleVersion, head: Schedule) -> None:
+    voided = version.version < head.min_valid_version
+    last: datetime | None = None
+    last_missed = False
+    for fire in fires_of(version):
+        end.record.counts["expected"] += 1
+        how = _accounted(end, rows, version, fire, voided=voided)
+        end.record.counts[f"accounted: {how}"] += 1
+        if how == "missed":
+            _check_missed(end, version, fire)
+        elif how != "canceled":
+            _check_strict(end, version, fire)
+        last, last_missed = fire, how == "missed"
+    misfire = version.policies.misfire
+    if (
+        last_missed
+        and last is not None
+        and misfire.policy is Misfire.FIRE_ONCE
+        and misfire.max_lateness is None
+        and not _ended_while_due(end, version)
+    ):
+        end.fail("FIRE_ONCE NEVER FIRED", f"{_named(version)} {last}")
+
+
+def _accounted(
+    end: End, rows: Rows, version: ScheduleVersion, fire: datetime, *, voided: bool
+) -> str:
+    """Say how a fire is accounted for, and whether it may be so."""
+    key, number = version.key, version.version
+    what = f"{_named(version)} {fire}"
+    run = rows.runs.get((key, fire))
+    if run is not None:
+        another = run.occurrence.version != number
+        if run.state is RunState.MISSED and another:
+            end.fail("LIVE RUN MISSED BY ANOTHER", f"{what} {run}")
+        if run.state is RunState.CANCELED and not run.attempt and (another or not voided):
+            end.fail("LIVE RUN CANCELED", f"{what} {run}")
+        if run.state is RunState.DEAD and not run.attempt and another:
+            end.fail("LIVE RUN DEAD BY ANOTHER", f"{what} {run}")
+        return "missed" if run.state is RunState.MISSED else "run"
+    if (key, fire, number) in rows.notes:
+        if not voided:
+            end.fail("NOTE OF A LIVE VERSION", what)
+        return "canceled"
+    if rows.spanned(key, number, RunState.CANCELED, fire):
+        if not voided:
+            end.fail("CANCELED SPAN OF A LIVE VERSION", what)
+        return "canceled"
+    if rows.spanned(key, number, RunState.MISSED, fire):
+        return "missed"
+    end.fail("UNACCOUNTED", f"{what} {version.policies.misfire}")
+    return "nothing"
+
+
+def _check_missed(end: End, version: ScheduleVersion, fire: datetime) -> None:
+    due = milliseconds_of(fire)
+    window = milliseconds_of(fire + version.policies.window) - due
+    if (
+        _ahead(end, version, due)
+        and due < end.lasts
+        and end.faults.is_calm(due - EXPLAINS_MISSED, due + window + MISSED_LOOKED_AFTER)
+    ):
+        end.fail("MISSED WITHOUT A FAULT", f"{_named(version)} {fire}")
+
+
+def _check_strict(end: End, version: ScheduleVersion, fire: datetime) -> None:
+    """Strict runs are visible in their lane by their time + 5 s where there was no fault."""
+    due = milliseconds_of(fire)
+    if version.policies.window or not _ahead(end, version, due):
+        return
+    if not end.faults.is_calm(due - RECENT, due + VISIBLE_WITHIN):
+        return
+    end.record.counts["strict checked"] += 1
+    visible = end.record.visible_at.get(Fire(version.key, version.version, fire))
+    if visible is None or visible > due + VISIBLE_WITHIN:
+        end.fail("STRICT LATE", f"{_named(version)} {fire} {visible}")
+
+
+def _ahead(end: End, version: ScheduleVersion, due: int) -> bool:
+    return end.record.committed_at[version.key, version.version] < due - CREATED_AHEAD
+
+
+def _ended_while_due(end: End, version: ScheduleVersion) -> bool:
+    """Tell whether the version had a fire between its end and the writing of that end.
+
+    It was counted on as the latest one when it was still the version's own.
+    """
+    if version.until is None:
+        return False
+    written_at = end.record.committed_at[version.key, version.version + 1]
+    following = next(_fires(version.rule, version.until), None)
+    return following is not None and milliseconds_of(following) <= written_at + CLOCKS_APART_MAX
+
+
+def _check_run(end: End, run: Run) -> None:
+    if not run.state.is_terminal:
+        end.fail(f"STUCK {run.state}", run)
+    due = milliseconds_of(run.occurrence.scheduled_for)
+    ended_at = end.record.ended_at.get(run.occurrence.key, end.at)
+    if (
+        run.state is RunState.DEAD
+        and run.reason == "undeliverable"
+        and end.faults.is_calm(due - EXPLAINS_MISSED, ended_at)
+    ):
+        end.fail("DEAD WITHOUT A FAULT", run)
+
+
+def _check_effects(end: End, rows: Rows) -> None:
+    for key, ids in end.record.effects.items():
+        if len(ids) > 1:
+            end.fail("TWO EFFECTS", f"{key} {sorted(ids)}")
+    for run in rows.runs.values():
+        seen = end.record.effects.get(run.occurrence.key, {})
+        if run.state is RunState.SUCCEEDED and run.occurrence.id not in seen:
+            end.fail("SUCCEEDED UNSEEN", run)
+
+
+def _check_leftovers(end: End) -> None:
+    if end.queues.live or end.queues.dead:
+        left = [envelope.message for envelope in (*end.queues.live.values(),)][:3]
+        end.fail("MESSAGES LEFT", f"{len(end.queues.live)} {len(end.queues.dead)} {left}")
+    if end.outbox.pages:
+        end.fail("PAGES LEFT", list(end.outbox.pages))
+    for shard, cursor in end.agenda.cursors():
+        row = end.shards.rows.get(shard)
+        if row is None or cursor.bucket >= row.drained_through:
+            end.fail("CURSOR LEFT", f"{shard} {cursor}")
+        else:
+            end.record.counts["cursors in closed buckets"] += 1
+    if end.agenda.quarantined:
+        end.fail("QUARANTINED", list(end.agenda.quarantined.values()))
+    for key, head in end.schedules.head_rows.items():
+        end.record.counts[f"schedules {head.state}"] += 1
+        if head.state is ScheduleState.ACTIVE:
+            end.fail("NEVER COMPLETED", f"{key} v{head.version} {head.rule}")
+
+
+def _named(version: ScheduleVersion) -> str:
+    return f"{version.schedule} v{version.version}"

@@ -1,0 +1,63 @@
+"""The tenants' receivers: they succeed, fail, hang, or do the work and lose the answer."""
+
+from datetime import timedelta
+
+from puntual.domain.occurrence import Occurrence
+from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed
+from tests.simulation.faults import Fault, Faults
+from tests.simulation.record import Record
+from tests.simulation.scheduler import SECOND, Scheduler, milliseconds_of
+from tests.simulation.trace import Trace
+
+
+class Receivers:
+    """The target port. Each arrival is recorded under its idempotency key, the occurrence's id."""
+
+    def __init__(self, scheduler: Scheduler, faults: Faults, record: Record, trace: Trace) -> None:
+        self._scheduler, self._random, self._faults = scheduler, scheduler.random, faults
+        self._record, self._trace = record, trace
+        self.ill_at_best = 0.03
+
+    def deliver(self, delivery: Delivery) -> DeliveryResult:
+        self._record.called(delivery, self._scheduler.running, self._scheduler.now)
+        result = self._tried(delivery)
+        self._trace.add(
+            self._scheduler.now,
+            self._scheduler.running.name,
+            "receiver",
+            (delivery.occurrence, delivery.attempt),
+            result,
+        )
+        return result
+
+    def _tried(self, delivery: Delivery) -> DeliveryResult:
+        function = self._scheduler.running
+        budget = max(0, milliseconds_of(delivery.deadline) - self._scheduler.now - function.skew)
+        self._scheduler.wait(min(budget, self._faults.pause(function)))
+        if Fault.RECEIVER_DEAD in self._faults.active:
+            return Failed(detail="connection refused", retryable=True)
+        ill = 0.5 if Fault.RECEIVER_ILL in self._faults.active else self.ill_at_best
+        chance = self._random.random()
+        if chance >= ill:
+            self._arrived(delivery.occurrence)
+            slow = self._random.random() < 0.03
+            took = self._random.randint(1 * SECOND, 8 * SECOND) if slow else 50
+            if took >= budget:
+                return self._hung(budget)
+            self._scheduler.wait(took)
+            return Delivered(detail="HTTP 200")
+        if chance < 0.1 * ill:
+            return Failed(detail="HTTP 400", retryable=False)
+        if chance < 0.6 * ill:
+            retry_after = timedelta(seconds=20) if self._random.random() < 0.2 else None
+            return Failed(detail="HTTP 503", retryable=True, retry_after=retry_after)
+        if chance < 0.8 * ill:
+            self._arrived(delivery.occurrence)
+        return self._hung(budget)
+
+    def _hung(self, budget: int) -> Failed:
+        self._scheduler.wait(budget)
+        return Failed(detail="timed out", retryable=True)
+
+    def _arrived(self, occurrence: Occurrence) -> None:
+        self._record.arrived(occurrence)

@@ -1,0 +1,153 @@
+"""Directed scenarios, for rules whose loss the seeds meet too rarely to rely on."""
+
+from collections.abc import Callable
+
+from puntual.domain.lane import Lane
+from puntual.domain.message import Message
+from puntual.domain.occurrence import Occurrence
+from puntual.domain.policies import Misfire
+from puntual.domain.schedule import ScheduleKey
+from puntual.domain.tenant import ScheduleId
+from tests.simulation.io import Cue
+from tests.simulation.scheduler import SECOND, SKEW_MAX, FunctionKind, instant_at
+from tests.simulation.stage import KEY, Stage, each_minute, once
+from tests.simulation.workload import TENANT
+from tests.simulation.world import Parts, Verdict
+
+Scenario = Callable[[Parts], Verdict]
+
+OTHER = ScheduleKey(tenant=TENANT, schedule=ScheduleId("s4"))
+"""Lies in the same shard as KEY."""
+
+
+def a_create_that_meets_a_planner_after_an_outage(parts: Parts) -> Verdict:
+    """P1. The announcement is old; the writer stops before its transaction, a whole pass runs."""
+    stage = Stage(
+        parts,
+        Cue(kind=FunctionKind.API, io="schedules.create", skip=1, wait=15 * SECOND),
+    )
+    stage.create(0, once(300), OTHER)
+    stage.create(1200, once(1240))
+    stage.ticks(1201)
+    stage.ticks_each_minute(1300)
+    return stage.finish()
+
+
+def a_planner_that_meets_a_create_after_an_outage(parts: Parts) -> Verdict:
+    """P1. The planner has read every bucket and stops; a writer comes and goes."""
+    stage = Stage(
+        parts,
+        Cue(kind=FunctionKind.PLANNER, io="shards.close", wait=30 * SECOND),
+    )
+    stage.create(0, once(300), OTHER)
+    stage.ticks(1195)
+    stage.create(1210, once(1250))
+    stage.ticks_each_minute(1300)
+    return stage.finish()
+
+
+def a_lease_that_ends_later_than_it_says(parts: Parts) -> Verdict:
+    """P5. Its holder's clock is two seconds slow, and those of the others two seconds fast."""
+    stage = Stage(parts, Cue(kind=FunctionKind.EXECUTOR, io="ledger.swap", after=True))
+    stage.scheduler.executor_skews = [-SKEW_MAX, -SKEW_MAX, SKEW_MAX, SKEW_MAX]
+    stage.create(0, once(60))
+    stage.at(66, stage.queues.send_again)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def a_relay_that_dies_at_each_send(parts: Parts) -> Verdict:
+    """P7. The stream gives up on the page; the planner finds it in the outbox."""
+    stage = Stage(parts, Cue(kind=FunctionKind.RELAY, io="lanes.send", times=9))
+    stage.create(0, once(600))
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def an_outcome_that_comes_too_late(parts: Parts) -> Verdict:
+    """E1. The first executor hangs past its lease, the second one dies with the same message."""
+    verdicts = []
+    for seed in range(6):  # Whether a stale receipt still deletes is the queue's to choose.
+        stage = Stage(
+            parts,
+            Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", wait=75 * SECOND),
+            Cue(kind=FunctionKind.EXECUTOR, io="ledger.swap", after=True, skip=1),
+            seed=seed,
+        )
+        stage.create(0, once(60))
+        stage.ticks_each_minute(30)
+        verdicts.append(stage.finish())
+    failed = [verdict for verdict in verdicts if verdict.failures]
+    return (failed or verdicts)[0]
+
+
+def a_dead_letter_of_a_run_that_lives(parts: Parts) -> Verdict:
+    """E4. A duplicate is dead-lettered while its run is under way."""
+    stage = Stage(parts, Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", wait=4 * SECOND))
+    stage.create(0, once(60))
+    occurrence = Occurrence(
+        tenant=KEY.tenant, schedule=KEY.schedule, version=1, scheduled_for=instant_at(60 * SECOND)
+    )
+    duplicate = Message(
+        occurrence=occurrence, available_at=occurrence.scheduled_for, lane=Lane.STRICT
+    )
+    stage.at(63, lambda: stage.queues.bury(duplicate))
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def a_claim_that_is_still_on_its_way(parts: Parts) -> Verdict:
+    """E6. A claim was checked, then an edit took its instant away; the message comes again."""
+    stage = Stage(
+        parts,
+        Cue(kind=FunctionKind.API, io="schedules.advance", wait=8 * SECOND),
+        Cue(kind=FunctionKind.EXECUTOR, io="ledger.swap", wait=100 * SECOND),
+        Cue(kind=FunctionKind.EXECUTOR, io="ledger.swap", after=True),
+    )
+    stage.create(0, each_minute(0, 70))
+    stage.edit(54, once(1200))
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def a_planner_that_dies_after_it_deleted(parts: Parts) -> Verdict:
+    """E8, E11. Fires were missed while nobody planned; the one who finds them dies at the end."""
+    stage = Stage(
+        parts,
+        Cue(kind=FunctionKind.API, io="schedules.create", after=True),
+        Cue(kind=FunctionKind.PLANNER, io="agenda.delete", after=True),
+    )
+    stage.create(0, each_minute(0, 290, misfire=Misfire.SKIP))
+    stage.explain_misses(until=900)
+    stage.ticks_each_minute(900)
+    return stage.finish()
+
+
+def a_writer_that_dies_after_its_transaction(parts: Parts) -> Verdict:
+    """E10. It was the first of its shard."""
+    stage = Stage(parts, Cue(kind=FunctionKind.API, io="schedules.create", after=True))
+    stage.create(0, once(300))
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def an_executor_that_dies_after_the_last_outcome(parts: Parts) -> Verdict:
+    """E11. Its message comes again and meets a terminal row."""
+    stage = Stage(parts, Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", after=True))
+    stage.create(0, once(60))
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+SCENARIOS: tuple[Scenario, ...] = (
+    a_create_that_meets_a_planner_after_an_outage,
+    a_planner_that_meets_a_create_after_an_outage,
+    a_lease_that_ends_later_than_it_says,
+    a_relay_that_dies_at_each_send,
+    an_outcome_that_comes_too_late,
+    a_dead_letter_of_a_run_that_lives,
+    a_claim_that_is_still_on_its_way,
+    a_planner_that_dies_after_it_deleted,
+    a_writer_that_dies_after_its_transaction,
+    an_executor_that_dies_after_the_last_outcome,
+)

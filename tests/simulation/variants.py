@@ -1,0 +1,596 @@
+"""Each rule taken away in turn: a rule whose loss no seed and no scenario shows is not a rule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from puntual.application.announced import Announced
+from puntual.application.bury_message import BuryMessage
+from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.plan_cursors import PlanCursors, Work
+from puntual.application.relay_page import RelayPage, RelayReport
+from puntual.application.settle_message import Settled, SettleMessage
+from puntual.domain.agenda import Cursor
+from puntual.domain.instant import text_of
+from puntual.domain.judgement import (
+    Drop,
+    Forget,
+    Park,
+    Standing,
+    Verdict,
+    before_head,
+    buried,
+    judge,
+)
+from puntual.domain.message import Message
+from puntual.domain.occurrence import RunKey
+from puntual.domain.page import Page
+from puntual.domain.policies import Misfire
+from puntual.domain.run import LEASE_MARGIN, Run, RunState, Span
+from puntual.domain.schedule import ScheduleKey, ScheduleVersion
+from puntual.domain.shard import Shard
+from puntual.domain.target import DeliveryResult
+from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_ledger import Row
+from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_shards import InMemoryShards
+from tests.simulation.scenarios import (
+    Scenario,
+    a_claim_that_is_still_on_its_way,
+    a_create_that_meets_a_planner_after_an_outage,
+    a_dead_letter_of_a_run_that_lives,
+    a_lease_that_ends_later_than_it_says,
+    a_planner_that_dies_after_it_deleted,
+    a_planner_that_meets_a_create_after_an_outage,
+    a_relay_that_dies_at_each_send,
+    a_writer_that_dies_after_its_transaction,
+    an_executor_that_dies_after_the_last_outcome,
+    an_outcome_that_comes_too_late,
+)
+from tests.simulation.scheduler import FunctionKind
+from tests.simulation.watched import WatchedLedger, WatchedSchedules
+from tests.simulation.world import Parts
+
+# P1: announce, then read; write, then read what is announced.
+
+
+class NeverPlansInline(Announced):
+    def plan_inline(self, cursor: Cursor) -> None:
+        """Leave it to the planner."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadsBeforeItWrites(Announced):
+    read: dict[ScheduleKey, datetime] = field(default_factory=dict)
+
+    def ensure_shard(self, key: ScheduleKey) -> int:
+        shard = super().ensure_shard(key)
+        row = self.shards.get(shard)
+        if row is not None:
+            self.read[key] = row.planned_through
+        return shard
+
+    def plan_inline(self, cursor: Cursor) -> None:
+        if cursor.available_at <= self.read[cursor.key]:
+            super().plan_inline(cursor)
+
+
+class AnnouncesAfterItReads(InMemoryShards):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held_back: dict[int, datetime] = {}
+
+    def announce(self, shard: int, planned_through: datetime) -> None:
+        self.held_back[shard] = planned_through
+
+    def close(self, shard: int, *, completed_through: datetime, drained_through: datetime) -> None:
+        super().announce(shard, self.held_back[shard])
+        super().close(shard, completed_through=completed_through, drained_through=drained_through)
+
+
+# P2: content-addressed pages, and the order in which a page and its cursors are written.
+
+
+class PagesNamedByTheirBucket(InMemoryOutbox):
+    def put(self, page: Page) -> None:
+        place = (page.shard, text_of(page.bucket))
+        new = place not in self.pages
+        self.pages[place] = page
+        if new and self.on_put is not None:
+            self.on_put(page)
+
+    def delete(self, page: Page) -> None:
+        self.pages.pop((page.shard, text_of(page.bucket)), None)
+
+
+class DeletesCursorsBeforeItPutsTheNext(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        self.agenda.delete(shard, cursors)
+        super()._write(shard, cursors, work, now)
+
+
+class DeletesCursorsBeforeThePage(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        following = work.next_cursors
+        if following:
+            self.agenda.put(shard, following)
+        self.agenda.delete(shard, cursors)
+        super()._write(shard, cursors, work, now)
+
+
+# P3: versions end, messages ask.
+
+
+class EndsTakenFromACache(WatchedSchedules):
+    def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
+        row = super().version(key, version)
+        executes = self.scheduler.running.kind is FunctionKind.EXECUTOR
+        return replace(row, until=None) if executes and row is not None else row
+
+
+class PlannerDropsWhatWasDueBeforeTheEnd(WatchedSchedules):
+    def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
+        row = super().version(key, version)
+        plans = self.scheduler.running.kind is FunctionKind.PLANNER
+        return replace(row, until=row.effective_from) if plans and row is not None else row
+
+
+def judged_without_voiding(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    head = replace(standing.head, min_valid_version=0)
+    return judge(message, row, replace(standing, head=head), now)
+
+
+# P4: a bucket closes late.
+
+
+class ClosesBucketsAtOnce(InMemoryShards):
+    def close(self, shard: int, *, completed_through: datetime, drained_through: datetime) -> None:
+        drained = max(drained_through, completed_through)
+        super().close(shard, completed_through=completed_through, drained_through=drained)
+
+
+# P5: claim and fence.
+
+
+class SwapsWhateverIsThere(WatchedLedger):
+    def swap(self, run: Run, *, seen: Run | None) -> bool:
+        return super().swap(run, seen=self.read(run.occurrence.key) if seen else seen)
+
+
+def judged_without_margin(message: Message, row: Run | None, now: datetime) -> Verdict | None:
+    verdict = before_head(message, row, now)
+    own = row is not None and row.occurrence.id == message.occurrence.id
+    if own and isinstance(verdict, Park) and verdict.why == "live lease":
+        free_at = verdict.until - LEASE_MARGIN
+        return replace(verdict, until=free_at) if free_at > now else None
+    return verdict
+
+
+def judged_without_leases(message: Message, row: Run | None, now: datetime) -> Verdict | None:
+    verdict = before_head(message, row, now)
+    return None if isinstance(verdict, Park) and verdict.why == "live lease" else verdict
+
+
+def judged_without_backoff(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    if row is not None and row.not_before is not None:
+        row = replace(row, not_before=now)
+    return judge(message, row, standing, now)
+
+
+# P6: one run per scheduled time over versions.
+
+
+class KeysWithTheVersion(WatchedLedger):
+    def _row(self, key: RunKey) -> Row | None:
+        return super()._row(self._own(key))
+
+    def _put(self, key: RunKey, row: Row) -> None:
+        super()._put(self._own(key) if isinstance(row, Run) else key, row)
+
+    def _own(self, key: RunKey) -> RunKey:
+        message = self.scheduler.running.message
+        if message is None or key != message.occurrence.key:
+            return key
+        return replace(key, run=f"{key.run}/v{message.occurrence.version}")
+
+
+# P7: a claim is always backed by one live message.
+
+
+def judged_deleting_duplicates(message: Message, row: Run | None, now: datetime) -> Verdict | None:
+    verdict = before_head(message, row, now)
+    live = isinstance(verdict, Park) and verdict.why == "live lease"
+    return Forget() if live else verdict
+
+
+class ForgetsWhatTheQueueRefused(SettleMessage):
+    def park(self, message: Message, until: datetime, *, why: str) -> Settled:
+        return replace(super().park(message, until, why=why), keep=False)
+
+
+class DeletesThePageBeforeItSends(RelayPage):
+    def __call__(self, page: Page) -> RelayReport:
+        self.outbox.delete(page)
+        return super().__call__(page)
+
+
+class DeletesThePageThoughRefused(RelayPage):
+    def __call__(self, page: Page) -> RelayReport:
+        report = super().__call__(page)
+        self.outbox.delete(page)
+        return replace(report, refused=0)
+
+
+# P9: know your own write; a batch is done when its rest is.
+
+
+class LedgerForgetsItsWrites(WatchedLedger):
+    def _is_own(self, row: Run | None, run: Run) -> bool:  # noqa: ARG002 it forgets them
+        return False
+
+
+class SchedulesForgetTheirWrites(WatchedSchedules):
+    def _is_own(self, version: ScheduleVersion) -> bool:  # noqa: ARG002 it forgets it
+        return False
+
+
+class LeavesTheRestUnprocessed(InMemoryAgenda):
+    def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
+        super().put(shard, cursors[: max(1, len(cursors) - 1)])
+
+
+# E1: outcomes.
+
+
+class RecordsWhateverTheState(WatchedLedger):
+    def record(self, run: Run) -> bool:
+        row = self.read(run.occurrence.key)
+        same = row is not None and row.occurrence.id == run.occurrence.id
+        if row is not None and same and row.attempt == run.attempt:
+            self._put(run.occurrence.key, run)
+            return True
+        return super().record(run)
+
+
+class DeletesAfterALostRace(ExecuteOccurrence):
+    def _record(
+        self, message: Message, run: Run, result: DeliveryResult, standing: Standing
+    ) -> Settled | None:
+        return super()._record(message, run, result, standing) or Settled(why="lost")
+
+
+# E3: ownership.
+
+
+def judged_without_ownership(message: Message, row: Run | None, now: datetime) -> Verdict | None:
+    verdict = before_head(message, row, now)
+    foreign = isinstance(verdict, Park) and verdict.why == "row of another id"
+    return None if foreign else verdict
+
+
+# E4: undeliverable judges as the executor does.
+
+
+class BuriesWithoutJudging(BuryMessage):
+    def __call__(self, message: Message) -> Settled:
+        desk = self.settle_message
+        row = desk.ledger.read(message.occurrence.key)
+        if row is not None and row.state.is_terminal:
+            return desk.forget(message, row, None)
+        dead = desk.signed(buried(message, row, desk.clock.now()))
+        desk.ledger.swap(dead, seen=row)
+        return desk.forget(message, dead, None)
+
+
+# E5: MISSED at a claim.
+
+
+def judged_without_lateness(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    policies = standing.version.policies
+    never = replace(
+        policies.misfire, policy=Misfire.FIRE_ONCE, after=timedelta(days=9), max_lateness=None
+    )
+    version = replace(standing.version, policies=replace(policies, misfire=never))
+    return judge(message, row, replace(standing, version=version), now)
+
+
+def judged_beyond_the_end(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if isinstance(verdict, Drop) or row is not None:
+        return verdict
+    return judge(message, row, replace(standing, until=None), now)
+
+
+# E6: dropping.
+
+
+class DropsAtFirstSight(SettleMessage):
+    def _drop(self, message: Message, drop: Drop, standing: Standing | None) -> Settled:
+        return super()._drop(replace(message, looks=1), drop, standing)
+
+
+# E8: spans are written first, and voided cursors leave one.
+
+
+class WritesSpansLast(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        spans, work.spans = work.spans, []
+        super()._write(shard, cursors, work, now)
+        if spans:
+            self.ledger.put_spans(spans)
+
+
+class LeavesNoSpanOfVoidedCursors(WatchedLedger):
+    def put_spans(self, spans: Sequence[Span]) -> None:
+        super().put_spans([span for span in spans if span.state is RunState.MISSED])
+
+
+# E10: shard rows are made first, and their times only rise.
+
+
+class MakesTheShardAfterwards(Announced):
+    def ensure_shard(self, key: ScheduleKey) -> int:
+        return self.shard(key)
+
+    def plan_inline(self, cursor: Cursor) -> None:
+        super().ensure_shard(cursor.key)
+        super().plan_inline(cursor)
+
+
+class MakesShardsDrainedUntilNow(InMemoryShards):
+    def ensure(self, shard: Shard) -> None:
+        super().ensure(replace(shard, drained_through=shard.planned_through))
+
+
+# E11: COMPLETED.
+
+
+class CompletesOnlyAsItRecords(SettleMessage):
+    def forget(self, message: Message, run: Run | None, standing: Standing | None) -> Settled:
+        if standing is None:
+            return Settled(why="gone", run=run)
+        return super().forget(message, run, standing)
+
+
+class CompletesAfterItDeletes(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        accounted, work.accounted = work.accounted, []
+        super()._write(shard, cursors, work, now)
+        for cursor in accounted:
+            self.schedules.complete(cursor.key, cursor.version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A broken world: the rule that it breaks, what must show it, and the failures that do.
+
+    `seeds` are the first to be tried; where seeds show it too rarely, a scenario does.
+    """
+
+    rule: str
+    parts: Parts
+    shows: frozenset[str]
+    seeds: tuple[int, ...] = ()
+    scenario: Scenario | None = None
+
+
+VARIANTS: dict[str, Variant] = {
+    "never plans inline": Variant(
+        rule="P1",
+        parts=Parts(announced=NeverPlansInline),
+        shows=frozenset({"STRICT LATE"}),
+        seeds=(1, 5),
+    ),
+    "reads before it writes": Variant(
+        rule="P1",
+        parts=Parts(announced=ReadsBeforeItWrites),
+        shows=frozenset({"STRICT LATE"}),
+        scenario=a_create_that_meets_a_planner_after_an_outage,
+    ),
+    "announces after it reads": Variant(
+        rule="P1",
+        parts=Parts(shards=AnnouncesAfterItReads),
+        shows=frozenset({"STRICT LATE"}),
+        scenario=a_planner_that_meets_a_create_after_an_outage,
+    ),
+    "pages named by their bucket": Variant(
+        rule="P2",
+        parts=Parts(outbox=PagesNamedByTheirBucket),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(6,),
+    ),
+    "deletes cursors first": Variant(
+        rule="P2",
+        parts=Parts(plan_cursors=DeletesCursorsBeforeItPutsTheNext),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(0, 7),
+    ),
+    "deletes cursors before the page": Variant(
+        rule="P2",
+        parts=Parts(plan_cursors=DeletesCursorsBeforeThePage),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(4, 10),
+    ),
+    "ends taken from a cache": Variant(
+        rule="P3",
+        parts=Parts(schedules=EndsTakenFromACache),
+        shows=frozenset({"RAN AFTER UNTIL"}),
+        seeds=(0, 1),
+    ),
+    "drops what was due": Variant(
+        rule="P3",
+        parts=Parts(schedules=PlannerDropsWhatWasDueBeforeTheEnd),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(0, 2),
+    ),
+    "no voiding": Variant(
+        rule="P3",
+        parts=Parts(judge_by_head=judged_without_voiding),
+        shows=frozenset({"STARTED AFTER PAUSE"}),
+        seeds=(0, 4),
+    ),
+    "closes buckets at once": Variant(
+        rule="P4",
+        parts=Parts(shards=ClosesBucketsAtOnce),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(2, 6),
+    ),
+    "swaps whatever is there": Variant(
+        rule="P5",
+        parts=Parts(ledger=SwapsWhateverIsThere),
+        shows=frozenset({"ATTEMPT NOT RAISED", "TERMINAL ROW REOPENED", "TWO LIVE LEASES"}),
+        seeds=(0, 1),
+    ),
+    "no margin": Variant(
+        rule="P5",
+        parts=Parts(judge_by_row=judged_without_margin),
+        shows=frozenset({"TWO LIVE LEASES"}),
+        scenario=a_lease_that_ends_later_than_it_says,
+    ),
+    "no leases": Variant(
+        rule="P5",
+        parts=Parts(judge_by_row=judged_without_leases),
+        shows=frozenset({"TWO LIVE LEASES"}),
+        seeds=(0, 2),
+    ),
+    "no backoff": Variant(
+        rule="P5",
+        parts=Parts(judge_by_head=judged_without_backoff),
+        shows=frozenset({"BACKOFF NOT HONOURED"}),
+        seeds=(0, 1),
+    ),
+    "keys with the version": Variant(
+        rule="P6",
+        parts=Parts(ledger=KeysWithTheVersion),
+        shows=frozenset({"TWO EFFECTS"}),
+        seeds=(11, 12),
+    ),
+    "deletes duplicates": Variant(
+        rule="P7",
+        parts=Parts(judge_by_row=judged_deleting_duplicates),
+        shows=frozenset({"STUCK RUNNING", "STUCK RETRY_WAIT"}),
+        seeds=(0, 5),
+    ),
+    "forgets what was refused": Variant(
+        rule="P7",
+        parts=Parts(settle_message=ForgetsWhatTheQueueRefused),
+        shows=frozenset({"STUCK RETRY_WAIT", "UNACCOUNTED"}),
+        seeds=(1, 10),
+    ),
+    "deletes the page first": Variant(
+        rule="P7",
+        parts=Parts(relay_page=DeletesThePageBeforeItSends),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_relay_that_dies_at_each_send,
+    ),
+    "deletes the page though refused": Variant(
+        rule="P7",
+        parts=Parts(relay_page=DeletesThePageThoughRefused),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(14, 18),
+    ),
+    "ledger forgets its writes": Variant(
+        rule="P9",
+        parts=Parts(ledger=LedgerForgetsItsWrites),
+        shows=frozenset({"OWN WRITE TAKEN FOR LOST"}),
+        seeds=(0, 1),
+    ),
+    "schedules forget their writes": Variant(
+        rule="P9",
+        parts=Parts(schedules=SchedulesForgetTheirWrites),
+        shows=frozenset({"OWN WRITE TAKEN FOR LOST"}),
+        seeds=(0, 5),
+    ),
+    "leaves the rest unprocessed": Variant(
+        rule="P9",
+        parts=Parts(agenda=LeavesTheRestUnprocessed),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(0, 6),
+    ),
+    "records whatever the state": Variant(
+        rule="E1",
+        parts=Parts(ledger=RecordsWhateverTheState),
+        shows=frozenset({"TERMINAL ROW REOPENED"}),
+        seeds=(0, 1),
+    ),
+    "deletes after a lost race": Variant(
+        rule="E1",
+        parts=Parts(execute=DeletesAfterALostRace),
+        shows=frozenset({"STUCK RUNNING", "STUCK RETRY_WAIT"}),
+        scenario=an_outcome_that_comes_too_late,
+    ),
+    "no ownership": Variant(
+        rule="E3",
+        parts=Parts(judge_by_row=judged_without_ownership),
+        shows=frozenset({"WRITTEN FOR ANOTHER"}),
+        seeds=(1, 4),
+    ),
+    "buries without judging": Variant(
+        rule="E4",
+        parts=Parts(bury=BuriesWithoutJudging),
+        shows=frozenset({"LIVE RUN DEAD BY ANOTHER", "VOIDED RUN DEAD"}),
+        scenario=a_dead_letter_of_a_run_that_lives,
+    ),
+    "no lateness": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_without_lateness),
+        shows=frozenset({"RAN TOO LATE"}),
+        seeds=(6, 9),
+    ),
+    "last fire beyond the end": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_beyond_the_end),
+        shows=frozenset({"FIRE_ONCE NEVER FIRED"}),
+        seeds=(0, 16),
+    ),
+    "drops at first sight": Variant(
+        rule="E6",
+        parts=Parts(settle_message=DropsAtFirstSight),
+        shows=frozenset({"STUCK RUNNING"}),
+        scenario=a_claim_that_is_still_on_its_way,
+    ),
+    "writes spans last": Variant(
+        rule="E8",
+        parts=Parts(plan_cursors=WritesSpansLast),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_planner_that_dies_after_it_deleted,
+    ),
+    "no span of voided cursors": Variant(
+        rule="E8",
+        parts=Parts(ledger=LeavesNoSpanOfVoidedCursors),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(0, 2),
+    ),
+    "makes the shard afterwards": Variant(
+        rule="E10",
+        parts=Parts(announced=MakesTheShardAfterwards),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_writer_that_dies_after_its_transaction,
+    ),
+    "shards drained until now": Variant(
+        rule="E10",
+        parts=Parts(shards=MakesShardsDrainedUntilNow),
+        shows=frozenset({"UNACCOUNTED", "NEVER COMPLETED"}),
+        scenario=a_writer_that_dies_after_its_transaction,
+    ),
+    "completes only as it records": Variant(
+        rule="E11",
+        parts=Parts(settle_message=CompletesOnlyAsItRecords),
+        shows=frozenset({"NEVER COMPLETED"}),
+        scenario=an_executor_that_dies_after_the_last_outcome,
+    ),
+    "completes after it deletes": Variant(
+        rule="E11",
+        parts=Parts(plan_cursors=CompletesAfterItDeletes),
+        shows=frozenset({"NEVER COMPLETED"}),
+        scenario=a_planner_that_dies_after_it_deleted,
+    ),
+}

@@ -1,0 +1,350 @@
+"""One seed's world: the real use cases on the watched fakes, wired as bootstrap does, and run."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from puntual.application.announced import Announced
+from puntual.application.bury_message import BuryMessage
+from puntual.application.control_plane import control_plane_of
+from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_shard import PlanShard
+from puntual.application.relay_page import RelayPage
+from puntual.application.settle_message import (
+    JudgeByHead,
+    JudgeByRow,
+    Settled,
+    SettleMessage,
+)
+from puntual.application.tick import Tick
+from puntual.domain.definition import Limits
+from puntual.domain.errors import PuntualError, Unavailable
+from puntual.domain.judgement import before_head, judge
+from puntual.domain.message import Message
+from puntual.domain.page import Page
+from puntual.domain.run import RETENTION_MIN
+from puntual.domain.shard import HORIZON
+from puntual.domain.tenant import Tenant
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.hostile import (
+    HostileAgenda,
+    HostileLanes,
+    HostileLedger,
+    HostileOutbox,
+    HostilePlanners,
+    HostileSchedules,
+    HostileShards,
+)
+from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_lanes import InMemoryLanes
+from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.recording_planners import RecordingPlanners
+from tests.simulation.check import End, check
+from tests.simulation.faults import Fault, Faults, windows_of
+from tests.simulation.io import Io
+from tests.simulation.queues import RECEIVES_MAX, RECEIVES_MAX_LOW, Queues, Received
+from tests.simulation.receivers import Receivers
+from tests.simulation.record import Failure, Record
+from tests.simulation.scheduler import (
+    MINUTE,
+    SECOND,
+    Function,
+    FunctionKind,
+    Scheduler,
+    instant_at,
+)
+from tests.simulation.stream import Stream
+from tests.simulation.trace import Trace
+from tests.simulation.watched import WatchedLedger, WatchedSchedules
+from tests.simulation.workload import LENGTHS, TENANT, Workload
+
+SHARDS = (1, 2, 4)
+SHARDS_DIRECTED = 4
+LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=1))
+DRAINS_FOR = 6600 * SECOND
+TICKS_SLOWER_AFTER = 1500 * SECOND
+"""Once the faults are over for so long, ticks come every five minutes: little is left to do."""
+
+FAILURES_REPORTED_MAX = 5
+STEPS_REPORTED_MAX = 200
+SCHEDULE_NAMED = re.compile(r"\bs\d+\b")
+
+TICKS_APART = (MINUTE, MINUTE, MINUTE, MINUTE, MINUTE, 12 * SECOND, 2 * MINUTE)
+PLANNER_STOPS_BEFORE_END = timedelta(seconds=570)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the world is made of. A broken variant puts another part in the place of one."""
+
+    agenda: type[InMemoryAgenda] = InMemoryAgenda
+    outbox: type[InMemoryOutbox] = InMemoryOutbox
+    shards: type[InMemoryShards] = InMemoryShards
+    ledger: type[WatchedLedger] = WatchedLedger
+    schedules: type[WatchedSchedules] = WatchedSchedules
+    plan_cursors: type[PlanCursors] = PlanCursors
+    plan_shard: type[PlanShard] = PlanShard
+    announced: type[Announced] = Announced
+    relay_page: type[RelayPage] = RelayPage
+    settle_message: type[SettleMessage] = SettleMessage
+    execute: type[ExecuteOccurrence] = ExecuteOccurrence
+    bury: type[BuryMessage] = BuryMessage
+    judge_by_row: JudgeByRow = before_head
+    judge_by_head: JudgeByHead = judge
+
+
+class SimulatedClock:
+    """The clock of whichever function asks: true time and that function's own skew."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def now(self) -> datetime:
+        return instant_at(self._scheduler.now + self._scheduler.running.skew)
+
+
+class SeededChance:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._random = scheduler.random
+
+    def fraction(self) -> float:
+        return self._random.random()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    seed: int
+    failures: tuple[Failure, ...]
+    counts: dict[str, int]
+    trace: Trace
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return frozenset(failure.kind for failure in self.failures)
+
+    def report(self) -> Iterator[str]:
+        """Give the failures of a seed, and the steps that speak of the first one's schedule."""
+        yield f"seed {self.seed}; all of it: python -m tests.simulation trace {self.seed}"
+        for failure in self.failures[:FAILURES_REPORTED_MAX]:
+            yield f"{failure.kind}: {failure.detail}"
+        named = SCHEDULE_NAMED.search(self.failures[0].detail) if self.failures else None
+        steps = list(self.trace.lines(named[0] if named else ""))
+        yield from steps[-STEPS_REPORTED_MAX:]
+
+
+class World:
+    """`directed` leaves faults, calls and ticks to a scenario; otherwise the seed draws them."""
+
+    def __init__(
+        self,
+        seed: int,
+        parts: Parts | None = None,
+        *,
+        thaw: bool = False,
+        directed: bool = False,
+        visibility: int | None = None,
+    ) -> None:
+        self.seed, self.parts, self._visibility = seed, parts or Parts(), visibility
+        self.scheduler = Scheduler(seed)
+        self.scheduler.expected = (PuntualError,)
+        random = self.scheduler.random
+        self.lasts = random.choice(LENGTHS)
+        self.shard_count = SHARDS_DIRECTED if directed else random.choice(SHARDS)
+        self.record, self.trace = Record(), Trace()
+        self.dies_early = seed % 3 == 0
+        windows = () if directed else windows_of(random, self.lasts, poisoned=self.dies_early)
+        self.faults = Faults(self.scheduler, windows=windows, thaw=thaw)
+        self.scheduler.fate = self.faults.fate
+        self.scheduler.on_death = self._died
+        self.io = Io(self.scheduler, self.faults, self.trace)
+        self.clock, self.ids = SimulatedClock(self.scheduler), CountingIds()
+        self._make_fakes()
+        self._make_use_cases()
+
+    def run(self) -> Verdict:
+        """Run the workload under faults, let it drain, and check what is left."""
+        workload = Workload(
+            scheduler=self.scheduler,
+            api=self.api,
+            heads=self.fake_schedules.head_rows.get,
+            call=self.call_api,
+            lasts=self.lasts,
+        )
+        workload.plan()
+        self._plan_ticks()
+        return self.finish()
+
+    def finish(self) -> Verdict:
+        """Run to the end, and check."""
+        ends = self.lasts + DRAINS_FOR
+        self.scheduler.run(ends)
+        for unexpected in self.scheduler.unexpected:
+            self.record.fail("EXCEPTION", unexpected, ends)
+        check(
+            End(
+                schedules=self.fake_schedules,
+                ledger=self.fake_ledger,
+                agenda=self.fake_agenda,
+                outbox=self.fake_outbox,
+                shards=self.fake_shards,
+                queues=self.queues,
+                faults=self.faults,
+                record=self.record,
+                lasts=self.lasts,
+                at=ends,
+            )
+        )
+        return Verdict(
+            seed=self.seed,
+            failures=tuple(self.record.failures),
+            counts=dict(self.record.counts),
+            trace=self.trace,
+        )
+
+    def _make_fakes(self) -> None:
+        parts, scheduler = self.parts, self.scheduler
+        self.stream = Stream(scheduler, self.faults, self._relay)
+        self.queues = Queues(
+            scheduler,
+            self.faults,
+            executor=self._execute,
+            undeliverable=self._bury,
+            on_visible=self.record.became_visible,
+            on_stall=lambda message: self.record.fail("STALL", message, scheduler.now),
+            receives_max=RECEIVES_MAX_LOW if self.dies_early else RECEIVES_MAX,
+            visibility=self._visibility,
+        )
+        self.fake_tenants = InMemoryTenants()
+        self.fake_tenants.register(Tenant(tenant=TENANT))
+        self.fake_agenda = parts.agenda()
+        self.fake_outbox = parts.outbox(self.stream.put)
+        self.fake_shards = parts.shards()
+        self.fake_ledger = parts.ledger(scheduler, self.record)
+        self.fake_schedules = parts.schedules(
+            scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
+        )
+
+    def _make_use_cases(self) -> None:
+        parts, io, clock, ids = self.parts, self.io, self.clock, self.ids
+        schedules = HostileSchedules(self.fake_schedules, io)
+        agenda = HostileAgenda(self.fake_agenda, io)
+        outbox = HostileOutbox(self.fake_outbox, io)
+        ledger = HostileLedger(self.fake_ledger, io)
+        shards = HostileShards(self.fake_shards, io)
+        lanes = HostileLanes(InMemoryLanes(self.queues.send), io)
+        planners = HostilePlanners(RecordingPlanners(self._start_planner), io)
+        plan_cursors = parts.plan_cursors(
+            schedules=schedules, agenda=agenda, outbox=outbox, ledger=ledger, clock=clock
+        )
+        announced = parts.announced(
+            shards=shards,
+            plan_cursors=plan_cursors,
+            clock=clock,
+            shard_count=self.shard_count,
+            horizon=HORIZON,
+        )
+        self.api = control_plane_of(
+            schedules=schedules,
+            tenants=self.fake_tenants,
+            ledger=ledger,
+            announced=announced,
+            clock=clock,
+            ids=ids,
+            limits=LIMITS,
+            retention=RETENTION_MIN,
+        )
+        self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
+        self.plan_shard = parts.plan_shard(
+            shards=shards,
+            agenda=agenda,
+            outbox=outbox,
+            plan_cursors=plan_cursors,
+            relay_page=self.relay_page,
+            clock=clock,
+            ids=ids,
+            horizon=HORIZON,
+        )
+        self.tick = Tick(shards=shards, planners=planners)
+        settle_message = parts.settle_message(
+            schedules=schedules,
+            ledger=ledger,
+            lanes=lanes,
+            clock=clock,
+            ids=ids,
+            judge_by_row=parts.judge_by_row,
+            judge_by_head=parts.judge_by_head,
+        )
+        self.receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
+        self.execute = parts.execute(
+            settle_message=settle_message,
+            webhooks=self.receivers,
+            queues=self.receivers,
+            chance=SeededChance(self.scheduler),
+        )
+        self.bury = parts.bury(settle_message=settle_message)
+
+    def _plan_ticks(self) -> None:
+        """A rule fires once a minute, anywhere inside it, sometimes twice, sometimes not."""
+        random = self.scheduler.random
+        when = random.randint(0, MINUTE)
+        while when < self.lasts + DRAINS_FOR:
+            self.scheduler.at(when, self.tick_now)
+            if when < self.lasts + TICKS_SLOWER_AFTER:
+                when += random.choice(TICKS_APART)
+            else:
+                when += 5 * MINUTE
+
+    def tick_now(self) -> None:
+        if Fault.NO_TICK not in self.faults.active:
+            self.scheduler.spawn(FunctionKind.TICKER, self.tick)
+
+    def call_api(self, body: Callable[[], object]) -> None:
+        self.scheduler.spawn(FunctionKind.API, body)
+
+    def _start_planner(self, shard: int) -> None:
+        def body() -> None:
+            deadline = self.clock.now() + PLANNER_STOPS_BEFORE_END
+            self.plan_shard(shard, deadline=deadline)
+
+        self.scheduler.spawn(FunctionKind.PLANNER, body)
+
+    def _relay(self, page: Page) -> bool:
+        return not self.relay_page(page).refused
+
+    def _execute(self, batch: Sequence[Received]) -> list[Received]:
+        return self._handled(batch, lambda received: self.execute(received.envelope.message))
+
+    def _bury(self, batch: Sequence[Received]) -> list[Received]:
+        return self._handled(batch, lambda received: self.bury(received.envelope.message))
+
+    def _handled(
+        self, batch: Sequence[Received], handle: Callable[[Received], Settled]
+    ) -> list[Received]:
+        """Give those that are done; the others come again after their visibility."""
+        done = []
+        for received in batch:
+            self.scheduler.running.message = received.envelope.message
+            try:
+                settled = handle(received)
+            except Unavailable:
+                continue
+            if settled.stalled:
+                self._stalled(received.envelope.message)
+            if not settled.keep:
+                done.append(received)
+        return done
+
+    def _stalled(self, message: Message) -> None:
+        self.record.fail("LIVELOCK", message, self.scheduler.now)
+
+    def _died(self, function: Function, why: str) -> None:
+        self.record.counts[f"died of {why}"] += 1
+        self.trace.add(self.scheduler.now, function.name, "died", (why,), None)
+
+
+def simulate(seed: int, parts: Parts | None = None, *, thaw: bool = False) -> Verdict:
+    return World(seed, parts, thaw=thaw).run()
