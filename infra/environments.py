@@ -81,8 +81,9 @@ def host_architecture() -> Architecture:
 LOCAL = Environment(
     name="local",
     shard_count=4,
-    # Short, so that planners are seen at work within a demo.
-    horizon_seconds=90,
+    # Short, so that planners are seen at work within a demo; two ticks long, so that one of them
+    # can be killed without delay.
+    horizon_seconds=120,
     executor_timeout_seconds=60,
     delivery_timeout_max_seconds=20,
     max_concurrency=LaneConcurrency(strict=4, flexible=2, recovery=2),

@@ -31,7 +31,7 @@ from scripts.signed_api import SignedApi
 TENANTS = ("acme", "globex")
 CROWD_TENANTS = 20
 CROWD_WRITERS = 8
-CROWD_AHEAD = timedelta(minutes=2)
+CROWD_AHEAD = timedelta(seconds=135)
 CROWD_PER_SECOND_MIN = 15
 FAILING_PERCENT = 3
 SECONDS_MAX = 175
@@ -249,7 +249,7 @@ def verdict(faults: list[str]) -> int:
 
 
 def crowd(api: SignedApi, receiver: Receiver, outputs: Mapping[str, Any], count: int) -> int:
-    due = (datetime.now(UTC) + CROWD_AHEAD).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    due = minute_after(datetime.now(UTC) + CROWD_AHEAD)
     tenants = [f"crowd-{number:02d}" for number in range(min(count, CROWD_TENANTS))]
     for tenant in tenants:
         api.register(tenant)
@@ -272,6 +272,10 @@ def crowd(api: SignedApi, receiver: Receiver, outputs: Mapping[str, Any], count:
         watch_crowd(progress, receiver, outputs, due=due, count=count)
     report_lag(receiver, due)
     return verdict(crowd_faults(api, receiver, tenants, stamp, count))
+
+
+def minute_after(instant: datetime) -> datetime:
+    return instant.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
 def crowd_progress() -> Progress:

@@ -75,8 +75,16 @@ def up() -> None:
         f"  API        {outputs['api_url']}\n"
         f"  outputs    {relative(OUTPUTS)}\n"
         f"  log        {relative(emulator.LOG) if endpoint.ours else 'kept by the emulator'}\n"
-        "Next: `make demo` shows it at work, `make e2e` tests it, `make down` stops it."
+        "Try next: `make demo` shows it at work, `make down` stops it, and by hand (docs/api.md):\n"
+        f"  {signed_curl('PUT', outputs, 'v1/tenants/acme')}\n"
+        f"  {signed_curl('GET', outputs, 'v1/tenants/acme/schedules')}"
     )
+
+
+def signed_curl(method: str, outputs: Mapping[str, Any], path: str) -> str:
+    body = " -d '{}'" if method == "PUT" else ""
+    signing = f"--aws-sigv4 aws:amz:{outputs['region']}:execute-api -u test:test"
+    return f"curl {signing} -X {method}{body} {outputs['api_url']}{path}"
 
 
 def down() -> None:

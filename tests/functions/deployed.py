@@ -112,7 +112,7 @@ class Deployed:
 def deployed() -> Iterator[Deployed]:
     """Give moto's tables and queues, and a bootstrap that has wired nothing yet."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
-        boto3.setup_default_session()
+        boto3.setup_default_session()  # moto puts back the one before
         dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
         make_tables(dynamodb)
         urls = {lane: sqs.create_queue(QueueName=lane)["QueueUrl"] for lane in Lane}
@@ -141,7 +141,6 @@ def deployed() -> Iterator[Deployed]:
         _forget_wiring()
         yield world
         _forget_wiring()
-        boto3.DEFAULT_SESSION = None
 
 
 def _session_hook(event: str, handle: Callable[..., Any]) -> None:

@@ -1,4 +1,3 @@
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -33,9 +32,3 @@ def test_a_tick_without_its_table_fails_so_that_its_alarm_rings() -> None:
         world.dynamodb.delete_table(TableName="shards")
         with pytest.raises(ClientError):
             handler(TICK, LambdaContext())
-
-
-def test_no_test_leaves_its_session_to_the_next() -> None:
-    with deployed():
-        assert boto3.DEFAULT_SESSION is not None
-    assert boto3.DEFAULT_SESSION is None

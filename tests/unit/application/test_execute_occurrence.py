@@ -119,6 +119,13 @@ def test_p7_a_retry_is_recorded_then_sent_and_only_then_may_the_message_go() -> 
     assert message == MESSAGE
 
 
+def test_e1_an_attempt_that_was_had_ends_the_count_of_lost_races() -> None:
+    world = a_world()
+    world.answers(REFUSED)
+    execute(world, replace(MESSAGE, lost_races=4))
+    assert last_sent(world) == MESSAGE
+
+
 def test_p7_a_retry_that_the_queue_refuses_keeps_the_received_message() -> None:
     world = a_world()
     world.answers(REFUSED)

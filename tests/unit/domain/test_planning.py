@@ -232,6 +232,11 @@ def test_e11_only_the_last_fire_of_the_heads_own_version_is_the_last() -> None:
     assert not is_last_fire(head, 1, NINE + 2 * FIVE, Rule.next_fire)
 
 
+def durations(least: timedelta, most: timedelta) -> st.SearchStrategy[timedelta]:
+    """Whole milliseconds, as every clock and every stored instant has them."""
+    return st.integers(least // MILLISECOND, most // MILLISECOND).map(lambda ms: ms * MILLISECOND)
+
+
 @st.composite
 def situations(draw: st.DrawFn) -> tuple[ScheduleVersion, datetime, bool, bool]:
     """Give a version, an instant to plan at, and whether it has ended and was voided."""
@@ -239,15 +244,15 @@ def situations(draw: st.DrawFn) -> tuple[ScheduleVersion, datetime, bool, bool]:
     interval = timedelta(minutes=minutes)
     span = 40 * interval
     rule = a_rule(f"rate({minutes} minute{'s' if minutes > 1 else ''})")
-    within = st.timedeltas(timedelta(0), span).map(lambda by: NINE + by)
+    within = durations(timedelta(0), span).map(lambda by: NINE + by)
     end_at = draw(st.none() | within)
     if end_at is not None and end_at < NINE + interval:
         end_at = NINE + interval
-    window = draw(st.just(timedelta(0)) | st.timedeltas(timedelta(0), interval))
+    window = draw(st.just(timedelta(0)) | durations(timedelta(0), interval))
     misfire = MisfirePolicy(
         policy=draw(st.sampled_from(Misfire)),
-        after=draw(st.timedeltas(timedelta(0), 3 * interval)),
-        max_lateness=draw(st.none() | st.timedeltas(timedelta(0), span)),
+        after=draw(durations(timedelta(0), 3 * interval)),
+        max_lateness=draw(st.none() | durations(timedelta(0), span)),
     )
     ended = draw(st.booleans())
     version = a_version(
@@ -255,7 +260,7 @@ def situations(draw: st.DrawFn) -> tuple[ScheduleVersion, datetime, bool, bool]:
         policies=Policies(misfire=misfire, window=window),
         until=draw(within) if ended else None,
     )
-    now = NINE + draw(st.timedeltas(-interval, 2 * span))
+    now = NINE + draw(durations(-interval, 2 * span))
     return version, now, ended, ended and draw(st.booleans())
 
 

@@ -31,4 +31,5 @@ def test_a_refusal_names_the_field_that_it_was_asked_about() -> None:
 def test_a_refusal_repeats_only_the_start_of_what_it_refuses() -> None:
     with pytest.raises(Rejected) as caught:
         tenant_id_of("secret" * 1000)
+    assert caught.value.value is not None
     assert len(caught.value.value) == VALUE_SHOWN_LENGTH_MAX + 1

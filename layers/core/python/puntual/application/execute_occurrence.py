@@ -1,6 +1,6 @@
 """Deliver an occurrence to its target: claim, call, record the outcome."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from puntual.application.ports import Chance, Targets
 from puntual.application.settle_message import Settled, SettleMessage
@@ -73,6 +73,7 @@ class ExecuteOccurrence:
             return None
         if outcome.state is RunState.RETRY_WAIT:
             assert outcome.not_before is not None
-            parked = desk.park(message, outcome.not_before, why=outcome.state)
+            again = replace(message, lost_races=0)  # an attempt was had: nothing stalls
+            parked = desk.park(again, outcome.not_before, why=outcome.state)
             return Settled(why=parked.why, keep=parked.keep, run=outcome)
         return desk.forget(message, outcome, standing)

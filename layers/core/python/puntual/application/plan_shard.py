@@ -15,7 +15,7 @@ PAGE_LEFT_AFTER = timedelta(seconds=60)
 """Age from which a page counts as left over by the relay."""
 
 PAGES_RELAYED_MAX = 100
-LEASE_RENEWED_BEFORE_END = LEASE / 2
+LEASE_RENEWED_AFTER = LEASE / 3
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class PlanShard:
                 now = self.clock.now()
                 if now >= deadline:
                     return emptied
-                if now - lease_renewed_at > LEASE_RENEWED_BEFORE_END:
+                if now - lease_renewed_at > LEASE_RENEWED_AFTER:
                     if not self._lease(row.shard, owner, now):
                         return emptied
                     lease_renewed_at = now

@@ -11,7 +11,15 @@ from datetime import datetime, timedelta
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.message import Message
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
-from puntual.domain.run import LEASE_MARGIN, RETENTION_MIN, Attempt, Note, Run, RunState
+from puntual.domain.run import (
+    DETAIL_LENGTH_MAX,
+    LEASE_MARGIN,
+    RETENTION_MIN,
+    Attempt,
+    Note,
+    Run,
+    RunState,
+)
 from puntual.domain.schedule import Schedule, ScheduleVersion
 from puntual.domain.target import Failed
 
@@ -231,13 +239,14 @@ def succeeded(run: Run, *, detail: str, now: datetime) -> Run:
 
 def failed(run: Run, failure: Failed, *, retry: RetryPolicy, chance: float, now: datetime) -> Run:
     """Give the row after a failed attempt: RETRY_WAIT while the round allows, else DEAD."""
-    attempts = run.finished_attempt(now=now, result=failure.detail)
+    reason = failure.detail[:DETAIL_LENGTH_MAX]
+    attempts = run.finished_attempt(now=now, result=reason)
     spent = run.round_attempt >= retry.max_attempts or run.attempt >= ATTEMPTS_MAX
     if not failure.retryable or spent:
         return replace(
             run,
             state=RunState.DEAD,
-            reason=failure.detail,
+            reason=reason,
             lease_until=None,
             attempts=attempts,
         )
@@ -245,7 +254,7 @@ def failed(run: Run, failure: Failed, *, retry: RetryPolicy, chance: float, now:
     return replace(
         run,
         state=RunState.RETRY_WAIT,
-        reason=failure.detail,
+        reason=reason,
         lease_until=None,
         not_before=now + wait,
         attempts=attempts,

@@ -10,7 +10,8 @@ CLOSE_AFTER = timedelta(minutes=5)
 """Age of a bucket's end at which it may be closed: no writer of a first cursor lives so long."""
 
 DRAINED_AT_FIRST = timedelta(hours=1)
-LEASE = timedelta(minutes=2)
+LEASE = timedelta(seconds=45)
+"""Shorter than a tick, so that the next one takes over from a planner that died."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
