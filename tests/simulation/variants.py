@@ -43,6 +43,7 @@ from tests.simulation.scenarios import (
     a_planner_that_dies_after_it_deleted,
     a_planner_that_meets_a_create_after_an_outage,
     a_relay_that_dies_at_each_send,
+    a_verdict_that_is_older_than_its_clock,
     a_writer_that_dies_after_its_transaction,
     an_executor_that_dies_after_the_last_outcome,
     an_outcome_that_comes_too_late,
@@ -309,6 +310,12 @@ def judged_beyond_the_end(
     return judge(message, row, replace(standing, until=None), now)
 
 
+def judged_by_a_later_clock(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    return judge(message, row, replace(standing, asked_at=now), now)
+
+
 # E6: dropping.
 
 
@@ -550,6 +557,12 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(judge_by_head=judged_beyond_the_end),
         shows=frozenset({"FIRE_ONCE NEVER FIRED"}),
         seeds=(0, 16),
+    ),
+    "late by a later clock": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_by_a_later_clock),
+        shows=frozenset({"LIVE RUN MISSED BY ANOTHER"}),
+        scenario=a_verdict_that_is_older_than_its_clock,
     ),
     "drops at first sight": Variant(
         rule="E6",

@@ -8,6 +8,7 @@ from puntual.domain.judgement import (
     FOREIGN_WAIT,
     RECORD_TIME,
     RUN_AGE_MAX,
+    AskAgain,
     Claim,
     Drop,
     End,
@@ -55,7 +56,10 @@ def standing(
     own = version or a_version(until=until)
     head = own if head_version == own.version else a_version(version=head_version)
     return Standing(
-        head=a_schedule(head, min_valid_version=min_valid_version), version=own, until=until
+        asked_at=SOON,
+        head=a_schedule(head, min_valid_version=min_valid_version),
+        version=own,
+        until=until,
     )
 
 
@@ -65,6 +69,7 @@ def verdict(
     occurrence: Occurrence = MINE,
     at: Standing | None = None,
     now: datetime = SOON,
+    asked_at: datetime | None = None,
     authorised_version: int | None = None,
 ) -> Verdict:
     """Judge as the use case does: by the message, by the row, by the head."""
@@ -72,7 +77,7 @@ def verdict(
     return (
         before_row(message, now)
         or before_head(message, row, now)
-        or judge(message, row, at or standing(), now)
+        or judge(message, row, replace(at or standing(), asked_at=asked_at or now), now)
     )
 
 
@@ -238,9 +243,20 @@ def test_e5_the_misfire_policy_is_applied_at_a_first_claim(
 def test_e5_the_latest_fire_is_asked_for_up_to_the_versions_end_only() -> None:
     version = replace(late(Misfire.FIRE_ONCE), until=FIRE + timedelta(minutes=5))
     at = Standing(
-        head=a_schedule(a_version(version=2)), version=version, until=FIRE + timedelta(minutes=5)
+        asked_at=SOON,
+        head=a_schedule(a_version(version=2)),
+        version=version,
+        until=FIRE + timedelta(minutes=5),
     )
     assert isinstance(verdict(at=at, now=FIRE + timedelta(minutes=9)), Claim)
+
+
+def test_e5_what_became_late_after_the_head_was_asked_asks_again() -> None:
+    """An edit may have given the instant to the next version in the meantime."""
+    at = standing(late(Misfire.SKIP))
+    in_time, too_late = FIRE + timedelta(seconds=60), FIRE + timedelta(seconds=61)
+    assert verdict(at=at, asked_at=in_time, now=too_late) == AskAgain()
+    assert ended(verdict(at=at, asked_at=too_late, now=too_late)) == (RunState.MISSED, "skip")
 
 
 def test_beyond_max_lateness_nothing_starts() -> None:

@@ -10,6 +10,7 @@ from puntual.domain.expression import Rule
 from puntual.domain.judgement import (
     LOST_RACES_MAX,
     STALLED_AFTER_PARKS,
+    AskAgain,
     Claim,
     Drop,
     End,
@@ -92,15 +93,7 @@ class SettleMessage:
         return replace(parked, stalled=lost_races >= STALLED_AFTER_PARKS)
 
     def _once(self, message: Message, on_claim: OnClaim) -> Settled | None:
-        early = before_row(message, self.clock.now())
-        if early is not None:
-            return self.park(message, early.until, why=early.why)
-        row = self.ledger.read(message.occurrence.key)
-        standing: Standing | None = None
-        verdict = self.judge_by_row(message, row, self.clock.now())
-        if verdict is None:
-            standing = self._standing(message.occurrence)
-            verdict = self.judge_by_head(message, row, standing, self.clock.now())
+        verdict, row, standing = self._judged(message)
         match verdict:
             case Park():
                 return self.park(message, verdict.until, why=verdict.why)
@@ -112,9 +105,23 @@ class SettleMessage:
                 ended = self.signed(verdict.run)
                 won = self.ledger.swap(ended, seen=row)
                 return self.forget(message, ended, standing) if won else None
+            case AskAgain():
+                return None
             case Claim():
                 assert standing is not None
                 return on_claim(message, row, verdict, standing)
+
+    def _judged(self, message: Message) -> tuple[Verdict, Run | None, Standing | None]:
+        """Give the verdict, and the row and the head as far as they had to be read for it."""
+        early = before_row(message, self.clock.now())
+        if early is not None:
+            return early, None, None
+        row = self.ledger.read(message.occurrence.key)
+        by_row = self.judge_by_row(message, row, self.clock.now())
+        if by_row is not None:
+            return by_row, row, None
+        standing = self._standing(message.occurrence)
+        return self.judge_by_head(message, row, standing, self.clock.now()), row, standing
 
     def signed(self, run: Run) -> Run:
         """Give a row the id of the write that is about to make it (P9)."""
@@ -157,6 +164,7 @@ class SettleMessage:
     def _standing(self, occurrence: Occurrence) -> Standing:
         """Read the head strongly, and the message's own version where the head has moved on."""
         key = ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
+        asked_at = self.clock.now()
         head = self.schedules.head(key)
         if head is None:
             raise LookupError(f"schedule {key} of occurrence {occurrence.id} does not exist")
@@ -167,4 +175,5 @@ class SettleMessage:
             if version is None:
                 raise LookupError(f"version {occurrence.version} of {key} does not exist")
             self.versions.put(version)
-        return Standing(head=head, version=version, until=None if current else version.until)
+        until = None if current else version.until
+        return Standing(asked_at=asked_at, head=head, version=version, until=until)

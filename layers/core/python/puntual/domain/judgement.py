@@ -71,7 +71,12 @@ class Claim:
     run: Run
 
 
-Verdict = Park | Forget | Drop | End | Claim
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskAgain:
+    """So much time has passed since the head was read that it must be read anew."""
+
+
+Verdict = Park | Forget | Drop | End | Claim | AskAgain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +84,10 @@ class Standing:
     """The head, read strongly after the row, and the message's own version.
 
     `until` is read strongly too where the head has moved on, and is None where it has not.
+    `asked_at` is the clock just before the head was read.
     """
 
+    asked_at: datetime
     head: Schedule
     version: ScheduleVersion
     until: datetime | None
@@ -157,8 +164,18 @@ def _voided(message: Message, row: Run | None, standing: Standing, now: datetime
     return Drop(note=Note(occurrence=occurrence, reason="voided", noted_at=now), why="voided")
 
 
-def _missed(message: Message, standing: Standing, now: datetime) -> End | None:
-    """Apply the misfire policy at a first claim: the lag may have lain in the queue (E5)."""
+def _missed(message: Message, standing: Standing, now: datetime) -> End | AskAgain | None:
+    """Apply the misfire policy at a first claim: the lag may have lain in the queue (E5).
+
+    Only what was late when the head was asked is missed: by a later instant the run may have
+    become the next version's, for which it need not be late.
+    """
+    if _missed_by(message, standing, now) is None:
+        return None
+    return _missed_by(message, standing, standing.asked_at) or AskAgain()
+
+
+def _missed_by(message: Message, standing: Standing, now: datetime) -> End | None:
     occurrence, misfire = message.occurrence, standing.policies.misfire
     if now - occurrence.scheduled_for > RUN_AGE_MAX:
         return End(run=_rowless(message, RunState.MISSED, "older than the ledger remembers"))
