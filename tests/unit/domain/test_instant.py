@@ -1,11 +1,16 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from puntual.domain.errors import Rejected
 from puntual.domain.instant import (
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    MILLISECOND,
     TEXT_LENGTH,
+    in_calendar,
     instant_of,
     minute_of,
     text_of,
@@ -13,9 +18,7 @@ from puntual.domain.instant import (
 )
 from tests.builders import NINE
 
-EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
-LATEST = datetime(9998, 1, 1, tzinfo=UTC)
-instants = st.timedeltas(timedelta(0), LATEST - EARLIEST).map(lambda span: EARLIEST + span)
+instants = st.datetimes(timezones=st.just(UTC))
 
 
 def test_the_text_is_in_utc_and_in_milliseconds() -> None:
@@ -25,6 +28,8 @@ def test_the_text_is_in_utc_and_in_milliseconds() -> None:
 
 
 @given(instants)
+@example(datetime.min.replace(tzinfo=UTC))
+@example(datetime.max.replace(tzinfo=UTC))
 def test_the_text_leads_back_to_the_millisecond(instant: datetime) -> None:
     assert instant_of(text_of(instant)) == truncated_to_millisecond(instant)
     assert len(text_of(instant)) == TEXT_LENGTH
@@ -34,6 +39,28 @@ def test_the_text_leads_back_to_the_millisecond(instant: datetime) -> None:
 def test_texts_sort_as_their_instants_do(one: datetime, other: datetime) -> None:
     one, other = truncated_to_millisecond(one), truncated_to_millisecond(other)
     assert (text_of(one) < text_of(other)) == (one < other)
+
+
+@pytest.mark.parametrize("instant", [FIRST_INSTANT, NINE, LAST_INSTANT])
+def test_an_instant_of_the_calendar_is_taken(instant: datetime) -> None:
+    assert in_calendar("from", instant) is instant
+
+
+@pytest.mark.parametrize(
+    "instant",
+    [
+        datetime.min.replace(tzinfo=UTC),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+        FIRST_INSTANT - MILLISECOND,
+        LAST_INSTANT + MILLISECOND,
+        datetime.max.replace(tzinfo=UTC),
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-12))),
+    ],
+)
+def test_an_instant_that_the_calendar_does_not_reach_is_refused(instant: datetime) -> None:
+    with pytest.raises(Rejected, match=r"from: .*1900.*2400") as caught:
+        in_calendar("from", instant)
+    assert caught.value.field == "from"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from puntual.domain.cron_grammar import (
 )
 from puntual.domain.cron_search import CronClock
 from puntual.domain.errors import Rejected
+from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT, in_calendar
 
 __all__ = [
     "AtInThePast",
@@ -42,10 +43,6 @@ __all__ = [
 ]
 
 PROGRAMS_KEPT_MAX = 4096
-FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
-LAST_INSTANT = datetime(2400, 1, 1, tzinfo=UTC)
-"""No fire is looked for outside; inside, no zone and no step leaves the calendar."""
-
 LOOK_BACK_FIRST = timedelta(minutes=1)
 LOOK_BACK_FACTOR = 8
 LOOK_BACK_STEPS_MAX = 10
@@ -195,9 +192,9 @@ def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by
     """
     text = check_text(expression)
     zone = check_time_zone(time_zone)
-    _check_instant("anchor", anchor)
     _check_instant("start_at", start_at)
     _check_instant("end_at", end_at)
+    _check_instant("anchor", anchor)
     if start_at is not None and end_at is not None and end_at <= start_at:
         raise Rejected("end_at", _shown(end_at), f"later than start_at, {_shown(start_at)}")
     parse(expanded := expand_hashes(text, hash_key))
@@ -220,6 +217,7 @@ def _check_instant(field: str, value: object) -> None:
         return
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise Rejected(field, value, "an instant with its offset from UTC")
+    in_calendar(field, value)
 
 
 def _no_fire(rule: Rule, now: datetime) -> NeverFires:

@@ -2,17 +2,23 @@
 
 from datetime import UTC, datetime, timedelta
 
+from puntual.domain.errors import Rejected
+
 MILLISECOND = timedelta(milliseconds=1)
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
+
+FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
+LAST_INSTANT = datetime(2400, 1, 1, tzinfo=UTC)
+"""No fire is looked for outside; inside, no zone and no step leaves the calendar."""
 
 TEXT_LENGTH = len("2026-11-30T09:00:00.000Z")
 
 
 def text_of(instant: datetime) -> str:
     """Give the sortable text of an instant, in milliseconds: `2026-11-30T09:00:00.000Z`."""
-    utc = instant.astimezone(UTC)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+    # Not by strftime: its %Y leaves the zeros of years before 1000 out on Linux.
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def instant_of(text: str) -> datetime:
@@ -21,6 +27,14 @@ def instant_of(text: str) -> datetime:
     if instant.utcoffset() != timedelta(0):
         raise ValueError(f"{text!r} is not a UTC instant")
     return instant.astimezone(UTC)
+
+
+def in_calendar(field: str, instant: datetime) -> datetime:
+    """Give an instant that a caller named back; raises `Rejected` where nothing can fire."""
+    if not FIRST_INSTANT <= instant <= LAST_INSTANT:
+        allowed = f"an instant from {text_of(FIRST_INSTANT)} to {text_of(LAST_INSTANT)}"
+        raise Rejected(field, instant.isoformat(), allowed)
+    return instant
 
 
 def truncated_to_millisecond(instant: datetime) -> datetime:
