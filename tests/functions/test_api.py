@@ -505,7 +505,15 @@ def test_schedules_are_listed_in_pages(api: Api) -> None:
         (f"{SCHEDULE}/occurrences", {"from": "yesterday"}, "from"),
         (f"{SCHEDULE}/occurrences", {"to": "2026-11-30T09:00:00"}, "to"),
         (f"{SCHEDULE}/occurrences", {"from": "2027-01-01T00:00:00Z", "to": TOO_EARLY}, "to"),
+        (f"{SCHEDULE}/occurrences", {"from": "0001-01-01T00:00:00Z"}, "from"),
+        (f"{SCHEDULE}/occurrences", {"from": "9999-12-31T23:30:00Z"}, "from"),
+        (f"{SCHEDULE}/occurrences", {"to": "0001-01-01T00:00:00Z"}, "to"),
+        (f"{SCHEDULE}/occurrences", {"to": "2400-01-01T00:00:00.001Z"}, "to"),
         (f"{SCHEDULE}/occurrences", {"page_token": "bogus"}, "page_token"),
+        (f"{SCHEDULE}/occurrences/0001-01-01T00:00:00.000Z", {}, "occurrence"),
+        (f"{SCHEDULE}/occurrences/1899-12-31T23:59:59.999Z", {}, "occurrence"),
+        (f"{SCHEDULE}/occurrences/9999-12-31T23:59:59.999Z", {}, "occurrence"),
+        (f"{SCHEDULE}/occurrences/9999-12-31T23:59:59.999Z~v2", {}, "occurrence"),
         (f"{SCHEDULE}/occurrences/nine-o-clock", {}, "occurrence"),
         (SCHEDULE, {"verbose": "1"}, "query"),
     ],
@@ -515,7 +523,19 @@ def test_a_bad_query_is_named(api: Api, path: str, query: dict[str, str], field:
     entry = error(api.call("GET", path, query=query), 400)
     assert entry["field"] == field
     if query:
-        assert any(text in entry["value"] for text in (*query.values(), *query))
+        said = (text.removesuffix("Z") for text in (*query.values(), *query))
+        assert any(text in entry["value"] for text in said)
+
+
+@pytest.mark.parametrize("instant", ["1900-01-01T00:00:00.000Z", "2400-01-01T00:00:00.000Z"])
+def test_the_ends_of_the_calendar_can_be_asked_for(api: Api, instant: str) -> None:
+    created(api)
+    for query in ({"from": instant}, {"to": instant}, {"from": instant, "to": instant}):
+        page = api.call("GET", f"{SCHEDULE}/occurrences", query=query)
+        assert page.status == 200, page.text
+        assert "1900" <= page.body["from"] <= page.body["to"] <= "2400-01-01T00:00:00.000Z"
+    answer = api.call("GET", f"{SCHEDULE}/occurrences/{instant}")
+    assert error(answer, 404)["field"] == "occurrence"
 
 
 def test_occurrences_are_listed_and_shown(api: Api) -> None:

@@ -7,7 +7,16 @@ from datetime import datetime, timedelta
 from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, DeriveFires
 from puntual.application.ports import Clock, Ledger, Schedules
 from puntual.domain.errors import Rejected
-from puntual.domain.instant import DAY, MILLISECOND, TEXT_LENGTH, instant_of, text_of
+from puntual.domain.instant import (
+    DAY,
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    MILLISECOND,
+    TEXT_LENGTH,
+    in_calendar,
+    instant_of,
+    text_of,
+)
 from puntual.domain.page_token import page_token, position_of
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
@@ -94,6 +103,9 @@ class ListOccurrences:
         before it. Raises `UnknownSchedule`, `Rejected`.
         """
         now = self.clock.now()
+        for field, instant in (("from", start), ("to", end)):
+            if instant is not None:
+                in_calendar(field, instant)
         listing = ("occurrences", key.tenant, key.schedule, _text(start), _text(end), state or "")
         place = _place(start, end, now=now, token=token, listing=listing)
         head = self.schedules.head(key)
@@ -178,8 +190,8 @@ def _place(
     if token is not None:
         first, last, position, shown = position_of(token, listing=listing)
         return _Place(start=instant_of(first), end=instant_of(last), position=position, shown=shown)
-    ending = end or max(now, start or now) + LOOK_AHEAD
-    starting = start or min(now, ending) - LOOK_BACK
+    ending = end or min(max(now, start or now) + LOOK_AHEAD, LAST_INSTANT)
+    starting = start or max(min(now, ending) - LOOK_BACK, FIRST_INSTANT)
     if ending < starting:
         raise Rejected("to", text_of(ending), f"not before from, {text_of(starting)}")
     return _Place(start=starting, end=ending)

@@ -8,7 +8,7 @@ from puntual.application.derive_fires import DeriveFires
 from puntual.application.list_occurrences import NEXT_KEY, SPAN_ROWS_MAX
 from puntual.application.ports import Clock, Ledger, Schedules
 from puntual.domain.errors import Rejected
-from puntual.domain.instant import DAY, MILLISECOND, instant_of, text_of
+from puntual.domain.instant import DAY, MILLISECOND, in_calendar, instant_of, text_of
 from puntual.domain.occurrence import UnknownOccurrence
 from puntual.domain.run import Span
 from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
@@ -34,6 +34,7 @@ def run_key_of(ref: str) -> tuple[datetime, str]:
         instant = instant_of(match["instant"])
     except ValueError as error:
         raise Rejected("occurrence", ref, allowed) from error
+    in_calendar("occurrence", instant)
     return instant, text_of(instant) + match["suffix"].replace("~", "#")
 
 
