@@ -1,5 +1,8 @@
 """What tests are made of: valid values, of which each test names only what it is about."""
 
+import base64
+import hashlib
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -218,3 +221,10 @@ def a_tenant(
     tenant: str = TENANT, *, schedules_max: int = 100, target_queues: tuple[str, ...] = ()
 ) -> Tenant:
     return Tenant(tenant=TenantId(tenant), schedules_max=schedules_max, target_queues=target_queues)
+
+
+def a_forged_page_token(content: bytes, *, listing: tuple[str, ...]) -> str:
+    """Give a token as any caller can make one: its digest has no key."""
+    scope = json.dumps(listing).encode()
+    digest = hashlib.blake2b(scope + b"\x1f" + content, digest_size=12).digest()
+    return base64.urlsafe_b64encode(digest + content).decode().rstrip("=")

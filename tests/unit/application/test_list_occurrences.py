@@ -1,5 +1,6 @@
 """Occurrences: rows, spans and notes of the ledger, and the fires that have no row yet."""
 
+import json
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,11 +12,12 @@ from puntual.application.show_occurrence import ref_of, run_key_of
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import UnknownOccurrence
+from puntual.domain.page_token import ForeignPageToken
 from puntual.domain.policies import Policies
 from puntual.domain.run import Note, Run, RunState, Span
 from puntual.domain.schedule import UnknownSchedule
 from puntual.domain.timeline import Entry, Fire, OccurrenceState, run_of, state_of
-from tests.builders import NINE, a_note, a_run, a_span, an_occurrence
+from tests.builders import NINE, a_forged_page_token, a_note, a_run, a_span, an_occurrence
 from tests.control_plane_world import KEY, RETENTION, World, a_definition
 
 MINUTE = timedelta(minutes=1)
@@ -243,6 +245,49 @@ def test_a_bad_page_token_is_refused(world: World, token: str) -> None:
     with pytest.raises(Rejected) as caught:
         listed(world, token=token)
     assert caught.value.field == "page_token"
+
+
+LISTING = ("occurrences", "acme", "invoices", "", "", "")
+FROM, TO = "2026-11-30T08:00:00.000Z", "2026-11-30T10:00:00.000Z"
+
+
+def forged(*position: object) -> str:
+    return a_forged_page_token(json.dumps(position).encode(), listing=LISTING)
+
+
+def test_a_forged_page_token_that_says_what_ours_do_only_skips(world: World) -> None:
+    world.created("*/10 * * * *")
+    page = listed(world, token=forged(FROM, TO, "2026-11-30T09:30:00.000Z~", ""))
+    assert times(page.entries) == ["09:40", "09:50", "10:00"]
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        (),
+        (FROM, TO, ""),
+        (FROM, TO, "", "", ""),
+        (FROM, TO, "", 7),
+        ("", TO, "", ""),
+        (FROM, "later", "", ""),
+        (TO, FROM, "", ""),
+        (TO, FROM, "2026-11-30T09:30:00.000Z", ""),
+        ("0001-01-01T00:00:00.000Z", TO, "", ""),
+        (FROM, "9999-12-31T23:59:59.999Z", "", ""),
+        (FROM, "2026-11-30T10:00Z", "", ""),
+        (FROM, TO, "x", ""),
+        (FROM, TO, "9999-12-31T23:59:59.999Z", ""),
+        (FROM, TO, "2026-11-30T10:00:00.001Z", ""),
+        (FROM, TO, "2026-11-30T09:30:00+00:00", ""),
+        (FROM, TO, "2026-11-30T09:30:00.000Z#\ud800", ""),
+    ],
+)
+def test_a_forged_page_token_that_is_not_like_ours_is_refused(
+    world: World, position: tuple[object, ...]
+) -> None:
+    world.created()
+    with pytest.raises(ForeignPageToken):
+        listed(world, token=forged(*position))
 
 
 def test_a_page_token_is_for_one_listing(world: World) -> None:

@@ -1,11 +1,14 @@
 """Listing a tenant's schedules, and its registration."""
 
+import json
+
 import pytest
 
 from puntual.domain.errors import Rejected
+from puntual.domain.page_token import ForeignPageToken
 from puntual.domain.schedule import ScheduleKey, ScheduleState
 from puntual.domain.tenant import SCHEDULES_MAX_LIMIT, ScheduleId, TenantId, UnknownTenant
-from tests.builders import TENANT, a_tenant
+from tests.builders import TENANT, a_forged_page_token, a_tenant
 from tests.control_plane_world import AUTHOR, OWN_QUEUE, World
 
 
@@ -55,6 +58,14 @@ def test_a_page_token_of_another_listing_is_refused(world: World) -> None:
 def test_an_unknown_tenant_has_no_listing(world: World) -> None:
     with pytest.raises(UnknownTenant):
         world.plane.list_schedules(TenantId("nobody"), prefix="", state=None, limit=1, token=None)
+
+
+@pytest.mark.parametrize("after", ["", "..", "a/b", "x" * 65, "\ud800", 7])
+def test_a_forged_page_token_that_names_no_id_is_refused(world: World, after: object) -> None:
+    world.created()
+    token = a_forged_page_token(json.dumps([after]).encode(), listing=("schedules", TENANT, "", ""))
+    with pytest.raises(ForeignPageToken):
+        world.plane.list_schedules(TENANT, prefix="", state=None, limit=1, token=token)
 
 
 def test_a_prefix_that_no_id_has_is_refused(world: World) -> None:

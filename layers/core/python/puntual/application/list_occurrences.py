@@ -17,7 +17,7 @@ from puntual.domain.instant import (
     instant_of,
     text_of,
 )
-from puntual.domain.page_token import page_token, position_of
+from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
 from puntual.domain.timeline import Entry, Fire, OccurrenceState, merged, run_of, state_of
@@ -188,13 +188,34 @@ def _place(
     listing: tuple[str, ...],
 ) -> _Place:
     if token is not None:
-        first, last, position, shown = position_of(token, listing=listing)
-        return _Place(start=instant_of(first), end=instant_of(last), position=position, shown=shown)
+        return _place_of(token, listing)
     ending = end or min(max(now, start or now) + LOOK_AHEAD, LAST_INSTANT)
     starting = start or max(min(now, ending) - LOOK_BACK, FIRST_INSTANT)
     if ending < starting:
         raise Rejected("to", text_of(ending), f"not before from, {text_of(starting)}")
     return _Place(start=starting, end=ending)
+
+
+def _place_of(token: str, listing: tuple[str, ...]) -> _Place:
+    first, last, position, shown = position_of(token, listing=listing, length=4)
+    try:
+        start, end = _own_instant(first), _own_instant(last)
+        _own_instant(position[:TEXT_LENGTH] or first)
+    except (Rejected, ValueError) as error:
+        raise ForeignPageToken(token) from error
+    place = _Place(start=start, end=end, position=position, shown=shown)
+    # The ledger takes no range that ends before it begins, nor text that UTF-8 cannot carry.
+    if end < start or place.first_key > place.last_key or not position.isascii():
+        raise ForeignPageToken(token)
+    return place
+
+
+def _own_instant(text: str) -> datetime:
+    """Read what `text_of` wrote for a place; raises ValueError, `Rejected` for anything else."""
+    instant = in_calendar("page_token", instant_of(text))
+    if text_of(instant) != text:
+        raise ValueError(f"{text!r} is not how we write an instant")
+    return instant
 
 
 def _midnight_after(instant: datetime) -> datetime:

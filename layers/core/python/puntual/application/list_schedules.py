@@ -6,9 +6,9 @@ from datetime import datetime
 
 from puntual.application.ports import Clock, Schedules, Tenants
 from puntual.domain.errors import Rejected
-from puntual.domain.page_token import page_token, position_of
+from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.schedule import Schedule, ScheduleState
-from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant
+from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant, schedule_id_of
 
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{0,64}", re.ASCII)
 
@@ -39,7 +39,7 @@ class ListSchedules:
         if not _PREFIX.fullmatch(prefix):
             raise Rejected("prefix", prefix, "up to 64 of A-Z a-z 0-9 . _ -")
         listing = ("schedules", tenant, prefix, state or "")
-        after = ScheduleId(position_of(token, listing=listing)[0]) if token is not None else None
+        after = None if token is None else _after(token, listing)
         if self.tenants.get(tenant) is None:
             raise UnknownTenant(tenant)
         page = self.schedules.listed(tenant, prefix=prefix, state=state, after=after, limit=limit)
@@ -48,3 +48,11 @@ class ListSchedules:
             page_token=page_token((page.after,), listing=listing) if page.after else None,
             as_of=self.clock.now(),
         )
+
+
+def _after(token: str, listing: tuple[str, ...]) -> ScheduleId:
+    (after,) = position_of(token, listing=listing, length=1)
+    try:
+        return schedule_id_of(after)
+    except Rejected as error:
+        raise ForeignPageToken(token) from error

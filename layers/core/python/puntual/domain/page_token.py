@@ -11,6 +11,13 @@ TOKEN_LENGTH_MAX = 1024
 _DIGEST_LENGTH = 12
 
 
+class ForeignPageToken(Rejected):
+    """The token is none that the listing gave."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__("page_token", token, "the page_token of the same listing's last answer")
+
+
 def page_token(position: tuple[str, ...], *, listing: tuple[str, ...]) -> str:
     """Give the token of a position; `listing` is all that the caller must ask for again.
 
@@ -22,20 +29,25 @@ def page_token(position: tuple[str, ...], *, listing: tuple[str, ...]) -> str:
     return base64.urlsafe_b64encode(token).decode().rstrip("=")
 
 
-def position_of(token: str, *, listing: tuple[str, ...]) -> tuple[str, ...]:
-    """Read a position back; raises `Rejected` for any text that `page_token` did not give."""
-    refused = Rejected("page_token", token, "the page_token of the same listing's last answer")
+def position_of(token: str, *, listing: tuple[str, ...], length: int) -> tuple[str, ...]:
+    """Read a position of `length` texts back; raises `ForeignPageToken` for any other text.
+
+    Since a token can be forged, the texts may be any: who reads them checks them.
+    """
     if len(token) > TOKEN_LENGTH_MAX:
-        raise refused
+        raise ForeignPageToken(token)
     try:
         padded = token + "=" * (-len(token) % 4)
         raw = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise refused from error
-    digest, content = raw[:_DIGEST_LENGTH], raw[_DIGEST_LENGTH:]
-    if digest != _digest(content, listing):
-        raise refused
-    return tuple(json.loads(content))
+        digest, content = raw[:_DIGEST_LENGTH], raw[_DIGEST_LENGTH:]
+        position = json.loads(content) if digest == _digest(content, listing) else None
+    except (binascii.Error, RecursionError, ValueError) as error:
+        raise ForeignPageToken(token) from error
+    if not isinstance(position, list) or len(position) != length:
+        raise ForeignPageToken(token)
+    if not all(isinstance(text, str) for text in position):
+        raise ForeignPageToken(token)
+    return tuple(position)
 
 
 def _digest(content: bytes, listing: tuple[str, ...]) -> bytes:
