@@ -277,6 +277,12 @@ def test_a_name_that_does_not_resolve_may_be_tried_again() -> None:
     assert result == Failed(detail="connection: gaierror", retryable=True)
 
 
+@pytest.mark.parametrize("host", ["exa..mple.test", ".test", "x" * 64 + ".test"])
+def test_a_host_that_is_no_name_is_given_up(host: str) -> None:
+    result = webhooks().deliver(a_delivery(f"http://{host}/"))
+    assert result == Failed(detail="the host is not a name that DNS can hold", retryable=False)
+
+
 def test_a_name_without_addresses_may_be_tried_again() -> None:
     result = webhooks(resolve=lambda _, __: []).deliver(a_delivery("https://acme.example/"))
     assert isinstance(result, Failed)

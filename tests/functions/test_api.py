@@ -152,6 +152,7 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"target": {"type": "webhook"}}, "target.url", ""),
     ({"target": {"type": "webhook", "url": "http://acme.example"}}, "target.url", "http:"),
     ({"target": {**WEBHOOK, "url": "https://me:pw@acme.example"}}, "target.url", "https:"),
+    ({"target": {**WEBHOOK, "url": "https://exa..mple.com/"}}, "target.url", "exa..mple"),
     ({"target": {**WEBHOOK, "timeout_seconds": 900}}, "target.timeout_seconds", "900"),
     ({"target": {**WEBHOOK, "method": "GET"}}, "target.method", "GET"),
     ({"target": {"type": "sqs", "queue_arn": f"{OWN_QUEUE}-2"}}, "target.queue_arn", "acme-2"),

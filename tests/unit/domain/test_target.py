@@ -15,13 +15,26 @@ from tests.builders import NINE, TARGET, an_occurrence
 SECONDS = timedelta(seconds=5)
 ARN = "arn:aws:sqs:eu-west-1:123456789012:puntual-target-orders"
 
+LABEL = "x" * 63
+HOST = ".".join([LABEL, LABEL, LABEL, "x" * 61])
+"""As long as a name may be: 253 characters."""
+
 GOOD_URLS = [
     "https://acme.example",
     "https://acme.example/",
     "https://acme.example:8443/hooks?x=1&y=%20",
     "HTTPS://ACME.example/hooks",
     "https://[2001:db8::1]/hooks",
+    "https://[::1]:8443/hooks",
+    "https://[fe80::1%25eth0]/hooks",
     "https://192.0.2.1/hooks",
+    "https://acme.example./hooks",
+    "https://hooks_1.acme-corp.example/",
+    "https://xn--acm-dma.example/",
+    "https://localhost/",
+    f"https://{LABEL}.example/",
+    f"https://{HOST}/",
+    f"https://{HOST}./",
     "https://acme.example/" + "x" * (2048 - len("https://acme.example/")),
 ]
 BAD_URLS = [
@@ -43,6 +56,18 @@ BAD_URLS = [
     "https://acme.example:65536/",
     "https://acme.example:port/",
     "https://[::1/",
+    "https://exa..mple.com/",
+    "https://.acme.example/",
+    "https://acme.example../",
+    "https://./",
+    "https://..:8443/",
+    f"https://{LABEL}x.example/",
+    f"https://acme.{LABEL}x/",
+    f"https://{HOST}x/",
+    "https://ac%6De.example/",
+    "https://acme*.example/",
+    "https://[v1.acme]/",
+    "https://[v1.acme:8]/",
     "https://acme.example/a b",
     "https://acme.example/a\r\nHost: other",
     "https://acme.example/\x00",

@@ -80,6 +80,8 @@ class HttpWebhooks:
                 return self._posted(connection, url, delivery, ended)
         except AddressRefused as error:
             return Failed(detail=str(error), retryable=False)
+        except UnicodeError:
+            return Failed(detail="the host is not a name that DNS can hold", retryable=False)
         except (OSError, http.client.HTTPException) as error:
             if ended.is_set() or isinstance(error, TimeoutError):
                 return Failed(detail=f"timeout after {seconds:.1f} s", retryable=True)

@@ -1,21 +1,25 @@
 """Where an occurrence is delivered, and what came of trying."""
 
+import ipaddress
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from puntual.domain.errors import Rejected
 from puntual.domain.occurrence import Occurrence
 
 TIMEOUT_DEFAULT = timedelta(seconds=10)
 URL_LENGTH_MAX = 2048
+HOST_LENGTH_MAX = 253
 QUEUE_NAME_PREFIX = "puntual-target-"
 
 _QUEUE_ARN = re.compile(
     rf"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{{12}}:{QUEUE_NAME_PREFIX}[A-Za-z0-9_-]{{1,60}}(\.fifo)?",
     re.ASCII,
 )
+
+_LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ def webhook_target_of(url: object, *, timeout: timedelta, plain_http: bool) -> W
     schemes = ("https", "http") if plain_http else ("https",)
     allowed = (
         f"an absolute {' or '.join(schemes)} URL of at most {URL_LENGTH_MAX} characters "
-        "with a host, without user information or fragment"
+        "with a host that DNS can hold, without user information or fragment"
     )
     if not isinstance(url, str) or len(url) > URL_LENGTH_MAX:
         raise Rejected("target.url", url, allowed)
@@ -62,7 +66,7 @@ def webhook_target_of(url: object, *, timeout: timedelta, plain_http: bool) -> W
     if (
         not printable
         or parts.scheme not in schemes
-        or not parts.hostname
+        or not _is_host(parts)
         or port == 0
         or parts.username is not None
         or parts.password is not None
@@ -70,6 +74,19 @@ def webhook_target_of(url: object, *, timeout: timedelta, plain_http: bool) -> W
     ):
         raise Rejected("target.url", url, allowed)
     return WebhookTarget(url=url, timeout=timeout)
+
+
+def _is_host(parts: SplitResult) -> bool:
+    """Tell whether the host is an IPv6 literal, or a name by its lengths (RFC 1035, 2.3.4)."""
+    host = parts.hostname or ""
+    if "[" in parts.netloc:
+        try:
+            ipaddress.IPv6Address(host)
+        except ipaddress.AddressValueError:
+            return False
+        return True
+    name = host.removesuffix(".")
+    return len(name) <= HOST_LENGTH_MAX and all(map(_LABEL.fullmatch, name.split(".")))
 
 
 def queue_target_of(arn: object, *, registered: tuple[str, ...]) -> QueueTarget:
