@@ -1,6 +1,7 @@
 """Routes of a schedule's occurrences."""
 
 from typing import Annotated
+from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -50,5 +51,7 @@ def listing(
 @router.get(OCCURRENCE)
 def show(tenant: str, schedule: str, occurrence: str) -> Response[str]:
     check_query(router)
-    shown = desk_of(router).plane.show_occurrence(key_of(tenant, schedule), occurrence)
+    # API Gateway hands the path on as it was written, where clients write : as %3A.
+    ref = unquote(occurrence)
+    shown = desk_of(router).plane.show_occurrence(key_of(tenant, schedule), ref)
     return answer(occurrence_document(shown.entry, shown.as_of))

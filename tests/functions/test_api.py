@@ -17,7 +17,7 @@ from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
 from puntual.domain.run import RunState
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
-from tests.builders import NINE, a_run, a_span, a_tenant, an_occurrence
+from tests.builders import NINE, a_note, a_run, a_span, a_tenant, an_occurrence
 from tests.control_plane_world import OWN_QUEUE, World
 from tests.fakes.hostile import HostileSchedules, Hostility
 from tests.functions.api_gateway_events import CALLER, an_event
@@ -267,7 +267,10 @@ def test_a_body_is_read_as_json_whatever_type_it_claims(api: Api, kind: str) -> 
     assert api.call("POST", SCHEDULES, BODY, headers={"Content-Type": kind}).status == 201
 
 
-@pytest.mark.parametrize("name", ["a b", "ñ", ".", "..", "x" * 65])
+# An id is never decoded: IAM judges the path as it was written, and %61cme is not acme there.
+@pytest.mark.parametrize(
+    "name", ["a b", "ñ", ".", "..", "x" * 65, "%2E", "%2e%2e", "%61cme", "%25", "%", "%zz", "%FF"]
+)
 def test_bad_ids_in_the_path_are_refused(api: Api, name: str) -> None:
     assert error(api.call("GET", f"/v1/tenants/{name}/schedules"), 400)["field"] == "tenant"
     path = f"{SCHEDULES}/{name}"
@@ -563,6 +566,36 @@ def test_occurrences_are_listed_and_shown(api: Api) -> None:
     assert shown["attempts"][0]["number"] == 1
     answer = api.call("GET", f"{SCHEDULE}/occurrences/2026-11-30T09:00:07Z")
     assert error(answer, 404)["field"] == "occurrence"
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "2026-11-30T09%3A02%3A00.000Z",
+        "2026-11-30T09%3a02%3a00.000Z",
+        "%32026-11-30T09:02:00%2E000Z",
+        "2026-11-30T09:02:00.000Z",
+    ],
+)
+def test_a_ref_is_read_as_the_gateway_leaves_it(api: Api, ref: str) -> None:
+    created(api, expression="rate(1 minute)")
+    shown = api.call("GET", f"{SCHEDULE}/occurrences/{ref}")
+    assert shown.status == 200, shown.text
+    assert shown.body["ref"] == "2026-11-30T09:02:00.000Z"
+
+
+def test_a_notes_ref_is_read_with_its_mark_encoded(api: Api) -> None:
+    created(api, expression="rate(1 minute)")
+    api.world.put(a_note(an_occurrence(scheduled_for=NINE)))
+    shown = api.call("GET", f"{SCHEDULE}/occurrences/2026-11-30T09%3A00%3A00.000Z%7Ev1")
+    assert shown.body["ref"] == "2026-11-30T09:00:00.000Z~v1"
+
+
+@pytest.mark.parametrize("ref", ["%", "%zz", "%FF", "%253A", "2026-11-30T09%253A02%253A00.000Z"])
+def test_a_ref_is_decoded_once(api: Api, ref: str) -> None:
+    created(api)
+    answer = api.call("GET", f"{SCHEDULE}/occurrences/{ref}")
+    assert error(answer, 400)["field"] == "occurrence"
 
 
 def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
