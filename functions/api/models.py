@@ -153,7 +153,10 @@ class CreateBody(DefinitionBody):
 
     def canonical(self) -> str:
         """Give the text that two requests share if and only if they ask for the same."""
-        asked = self.model_dump(mode="json", exclude_unset=True)
+        asked = self.model_dump(mode="json", exclude_unset=True, exclude={"payload"})
+        if "payload" in self.model_fields_set:
+            # As it was read, since pydantic cannot write all that JSON holds.
+            asked["payload"] = self.payload
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
 

@@ -6,7 +6,9 @@ from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
+from functions.api.models import FIELD_LENGTH_MAX
 from functions.api.problems import PreconditionMissing
+from puntual.domain.definition import check_depth
 from puntual.domain.errors import Rejected
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -24,7 +26,10 @@ class Malformed(Rejected):
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Read a body; raises `Malformed`, which says where but repeats nothing of it."""
+    """Read a body; raises `Malformed`, which says where but repeats nothing of it.
+
+    Its depth is bounded here, before anything recurses into it; raises `NestedTooDeeply`.
+    """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -35,6 +40,8 @@ def json_object(text: str) -> dict[str, Any]:
         raise Malformed("a number that is out of range") from error
     if not isinstance(value, dict):
         raise Malformed("JSON, but not an object")
+    for name, member in value.items():
+        check_depth(name[:FIELD_LENGTH_MAX], member)
     return value
 
 

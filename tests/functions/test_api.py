@@ -242,10 +242,50 @@ def test_a_body_that_is_no_json_object_is_refused(api: Api, body: str) -> None:
     assert api.world.writes() == before
 
 
-@pytest.mark.parametrize("payload", ["1e999", '"\\ud800"'])
-def test_a_payload_that_is_no_json_after_all_is_refused(api: Api, payload: str) -> None:
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "order-7"}])
+@pytest.mark.parametrize("payload", ["1e999", '"\\ud800"', '{"\\ud800": 1}'])
+def test_a_payload_that_is_no_json_after_all_is_refused(
+    api: Api, payload: str, headers: dict[str, str]
+) -> None:
     body = json.dumps({**BODY, "payload": "here"}).replace('"here"', payload)
-    assert error(api.call("POST", SCHEDULES, body), 400)["field"] == "payload"
+    answer = api.call("POST", SCHEDULES, body, headers=headers)
+    assert error(answer, 400)["field"] == "payload"
+
+
+def nested(depth: int) -> str:
+    """Give the text of a create whose payload is so deep, by turns an array and an object."""
+    payload = "".join('{"a":' if n % 2 else "[" for n in range(depth)) + "7"
+    payload += "".join("}" if n % 2 else "]" for n in reversed(range(depth)))
+    return json.dumps({**BODY, "payload": "here"}).replace('"here"', payload)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "order-7"}])
+def test_a_payload_may_be_a_hundred_deep_and_no_deeper(api: Api, headers: dict[str, str]) -> None:
+    before = api.world.writes()
+    for depth in (101, 300, 3_000):
+        entry = error(api.call("POST", SCHEDULES, nested(depth), headers=headers), 400)
+        assert entry["field"] == "payload"
+        assert "at most 100 deep" in entry["allowed"]
+    assert error(api.call("POST", SCHEDULES, nested(200_000), headers=headers), 400)
+    assert api.world.writes() == before
+    answer = api.call("POST", SCHEDULES, nested(100), headers=headers)
+    assert answer.status == 201, answer.text
+    api.world.clock.advance(timedelta(seconds=1))
+    again = api.call("POST", SCHEDULES, nested(100), headers=headers)
+    assert again.status == (201 if headers else 409), again.text
+
+
+def test_a_change_is_refused_for_its_depth_too(api: Api) -> None:
+    created(api)
+    before = api.world.writes()
+    for method, field, body in (
+        ("PUT", "payload", {**DEFINITION, "payload": json.loads(nested(300))["payload"]}),
+        ("PATCH", "payload", {"payload": json.loads(nested(300))["payload"]}),
+        ("PATCH", "retry", {"retry": json.loads(nested(300))["payload"]}),
+    ):
+        answer = api.call(method, SCHEDULE, body, headers=FIRST)
+        assert error(answer, 400)["field"] == field
+    assert api.world.writes() == before
 
 
 def test_a_missing_body_is_refused(api: Api) -> None:

@@ -1,5 +1,6 @@
 """Creating: one transaction, then P1; and repeated creates."""
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,12 @@ from puntual.application.create_schedule import IdempotencyKeyReused, Request
 from puntual.application.ports import CreateResult
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.agenda import Cursor
-from puntual.domain.definition import PayloadTooLarge, QueueDefinition, WebhookDefinition
+from puntual.domain.definition import (
+    NestedTooDeeply,
+    PayloadTooLarge,
+    QueueDefinition,
+    WebhookDefinition,
+)
 from puntual.domain.errors import Rejected, Unavailable
 from puntual.domain.expression import AtInThePast, InvalidExpression, UnknownTimeZone
 from puntual.domain.policies import Policies, RetryPolicy
@@ -94,6 +100,7 @@ def test_a_queue_that_the_tenant_registered_is_a_target(world: World) -> None:
         ({"payload": "x" * 65_536}, PayloadTooLarge, "payload"),
         ({"payload": float("inf")}, Rejected, "payload"),
         ({"payload": "\ud800"}, Rejected, "payload"),
+        ({"payload": json.loads("[" * 101 + "]" * 101)}, NestedTooDeeply, "payload"),
         ({"target": WebhookDefinition(url="ftp://acme.example")}, Rejected, "target.url"),
         ({"target": WebhookDefinition(url="http://acme.example")}, Rejected, "target.url"),
         (

@@ -9,6 +9,7 @@ from puntual.domain.expression import Fold, Gap, Rule, rule_of
 from puntual.domain.policies import Policies
 from puntual.domain.schedule import (
     PAYLOAD_BYTES_MAX,
+    PAYLOAD_DEPTH_MAX,
     ScheduleKey,
     ScheduleState,
     ScheduleVersion,
@@ -59,6 +60,13 @@ class Limits:
     tzdata: str
     plain_http: bool
     delivery_timeout_max: timedelta
+
+
+class NestedTooDeeply(Rejected):
+    """A value, shown to nobody, has too many arrays and objects within one another."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, "(not shown)", f"JSON nested at most {PAYLOAD_DEPTH_MAX} deep")
 
 
 class PayloadTooLarge(Rejected):
@@ -183,12 +191,27 @@ def _target(
 
 def payload_text(payload: object) -> str:
     """Give the compact JSON text that targets receive; raises `Rejected`."""
+    check_depth("payload", payload)
     allowed = "any JSON value, of finite numbers and whole characters"
     try:
         text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size = len(text.encode())
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Rejected("payload", "(not shown)", allowed) from error
     if size > PAYLOAD_BYTES_MAX:
         raise PayloadTooLarge(size)
     return text
+
+
+def check_depth(field: str, value: object) -> None:
+    """Refuse what nests deeper than a payload may, without recursion; raises `NestedTooDeeply`."""
+    containers = [value] if isinstance(value, dict | list) else []
+    for _ in range(PAYLOAD_DEPTH_MAX):
+        containers = [
+            inner
+            for outer in containers
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    if containers:
+        raise NestedTooDeeply(field)

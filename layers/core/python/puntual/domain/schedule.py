@@ -12,6 +12,9 @@ from puntual.domain.target import Target
 from puntual.domain.tenant import ScheduleId, TenantId
 
 PAYLOAD_BYTES_MAX = 64 * 1024
+PAYLOAD_DEPTH_MAX = 100
+"""Arrays and objects within one another: every library reads so many."""
+
 FIRES_SHOWN = 5
 
 
