@@ -152,11 +152,15 @@ class CreateBody(DefinitionBody):
     id: str | None = None
 
     def canonical(self) -> str:
-        """Give the text that two requests share if and only if they ask for the same."""
-        asked = self.model_dump(mode="json", exclude_unset=True, exclude={"payload"})
-        if "payload" in self.model_fields_set:
-            # As it was read, since pydantic cannot write all that JSON holds.
-            asked["payload"] = self.payload
+        """Give the text that two bodies share if and only if they say the same.
+
+        Members may stand in any order, instants in any offset; a default may be written out or
+        left out. Defaults are left out of the text, so that a field that a later release adds
+        changes nothing for a request that is being repeated.
+        """
+        asked = self.model_dump(mode="json", exclude_defaults=True, exclude={"payload"})
+        # As it was read, since pydantic cannot write all that JSON holds.
+        asked["payload"] = self.payload
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
 

@@ -687,6 +687,48 @@ def test_the_same_key_and_body_get_the_same_answer(api: Api, body: dict[str, Any
     assert len(api.world.schedules.head_rows) == 1
 
 
+WRITTEN_OUT: dict[str, Any] = {
+    "gap": "skip",
+    "fold": "auto",
+    "start_at": None,
+    "end_at": None,
+    "misfire": {
+        "policy": "fire_once",
+        "misfire_after_seconds": 60,
+        "max_lateness_seconds": None,
+    },
+    "retry": {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800},
+    "target": {**WEBHOOK, "timeout_seconds": 10},
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_a_default_is_the_same_request_written_out_or_left_out(api: Api, name: str) -> None:
+    first = api.call("POST", SCHEDULES, BODY, headers=KEY)
+    again = api.call("POST", SCHEDULES, {**BODY, name: WRITTEN_OUT[name]}, headers=KEY)
+    assert again == first
+
+
+def test_the_same_request_may_be_written_otherwise(api: Api) -> None:
+    body: dict[str, Any] = {**NAMELESS, "start_at": "2026-12-01T00:00:00Z", "payload": None}
+    first = api.call("POST", SCHEDULES, body, headers=KEY)
+    assert first.status == 201
+    body |= {"start_at": "2026-12-01T01:00:00.0+01:00", "id": None, "misfire": {}}
+    del body["payload"]
+    assert api.call("POST", SCHEDULES, body, headers=KEY) == first
+
+
+@pytest.mark.parametrize("payload", [1, 1.0, True, "1", None, [], {}, [1], {"a": None}])
+def test_payloads_that_the_target_could_tell_apart_are_other_requests(
+    api: Api, payload: object
+) -> None:
+    api.call("POST", SCHEDULES, {**BODY, "payload": payload}, headers=KEY)
+    for other in (1, 1.0, True, "1", None, [], {}, [1], {"a": None}):
+        answer = api.call("POST", SCHEDULES, {**BODY, "payload": other}, headers=KEY)
+        same = json.dumps(other) == json.dumps(payload)
+        assert answer.status == (201 if same else 422), answer.text
+
+
 def test_the_same_key_with_another_body_is_refused(api: Api) -> None:
     api.call("POST", SCHEDULES, BODY, headers=KEY)
     before = api.world.writes()
