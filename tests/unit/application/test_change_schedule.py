@@ -284,6 +284,31 @@ def test_a_cancel_says_that_it_does_not_show_all(world: World) -> None:
     assert len(report.finished) == 5
 
 
+def test_a_cancel_does_not_forget_a_run_whose_lease_has_run_out(world: World) -> None:
+    minutely(world)
+    world.put(a_run(an_occurrence(scheduled_for=NINE + MINUTE)))
+    world.clock.advance(30 * MINUTE)
+    report = world.plane.cancel_schedule(KEY, author="bo")
+    assert [run.occurrence.scheduled_for for run in report.running] == [NINE + MINUTE]
+
+
+@pytest.mark.parametrize("edits", [4, 5, 8])
+def test_a_cancel_says_that_it_has_not_looked_at_all_versions(world: World, edits: int) -> None:
+    minutely(world)
+    for seen in range(1, edits + 1):
+        world.clock.advance(timedelta(seconds=5))
+        changed(world, seen=seen, payload=seen)
+    assert world.plane.cancel_schedule(KEY, author="bo").complete is (edits == 4)
+
+
+def test_versions_that_ended_long_ago_need_no_look(world: World) -> None:
+    minutely(world)
+    for seen in range(1, 9):
+        world.clock.advance(30 * MINUTE)
+        changed(world, seen=seen, payload=seen)
+    assert world.plane.cancel_schedule(KEY, author="bo").complete
+
+
 def test_show_gives_the_version_that_stands(world: World) -> None:
     world.created()
     changed(world, payload=2)

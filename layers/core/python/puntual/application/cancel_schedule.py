@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from puntual.application.advance_schedule import AdvanceSchedule, Next
 from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, planned_fires_of
-from puntual.application.ports import Clock, Ledger, Schedules, Shards
+from puntual.application.ports import Ledger, Schedules, Shards
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import (
@@ -16,7 +16,7 @@ from puntual.domain.schedule import (
     ScheduleVersion,
     canceled,
 )
-from puntual.domain.timeline import Fire, covers, is_unfinished, run_of
+from puntual.domain.timeline import Fire, covers, run_of
 
 ROWS_READ_MAX = 200
 FINISHED_SHOWN = 5
@@ -32,9 +32,9 @@ BEFORE_ALL_KEYS = "0"
 class CanceledSchedule:
     """A canceled schedule, and what the cancel met, from the newest `ROWS_READ_MAX` rows.
 
-    `running` have a live attempt or wait for a retry; the cancel lets live attempts end and lets
-    no other start. `already_out` are on their way to an executor, which will record them as
-    CANCELED. `complete` is False where there may be more than is shown.
+    `running` have not ended: their attempt is live or lost, or they wait for a retry. The cancel
+    lets live attempts end and lets no other start. `already_out` are on their way to an executor,
+    which will record them as CANCELED. `complete` is False where there may be more than is shown.
     """
 
     shown: ShownSchedule
@@ -50,7 +50,6 @@ class CancelSchedule:
     ledger: Ledger
     shards: Shards
     advance: AdvanceSchedule
-    clock: Clock
 
     def __call__(
         self, key: ScheduleKey, *, author: str, seen: int | None = None
@@ -73,32 +72,35 @@ class CancelSchedule:
             limit=ROWS_READ_MAX,
             newest_first=True,
         )
-        now = self.clock.now()
         runs = [row for row in rows if isinstance(row, Run)]
-        out = self._already_out(shown, rows)
+        out, all_versions = self._already_out(shown, rows)
         finished = [run for run in runs if run.state.is_terminal]
         return CanceledSchedule(
             shown=shown,
-            running=tuple(run for run in runs if is_unfinished(run, now)),
+            running=tuple(run for run in runs if not run.state.is_terminal),
             finished=tuple(finished[:FINISHED_SHOWN]),
             already_out=tuple(out[:OUT_SHOWN_MAX]),
-            complete=len(rows) < ROWS_READ_MAX and len(out) <= OUT_SHOWN_MAX,
+            complete=all_versions and len(rows) < ROWS_READ_MAX and len(out) <= OUT_SHOWN_MAX,
         )
 
-    def _already_out(self, shown: ShownSchedule, rows: Sequence[Run | Span | Note]) -> list[Fire]:
-        """Give the fires of voided versions that were due or planned and that no row tells of."""
+    def _already_out(
+        self, shown: ShownSchedule, rows: Sequence[Run | Span | Note]
+    ) -> tuple[list[Fire], bool]:
+        """Give the fires of voided versions that were due or planned and that no row tells of.
+
+        False beside them if versions that may have more were not looked at.
+        """
         head, horizon = shown.head, self.advance.announced.horizon
         planned_through = self._planned_through(head)
         oldest = head.effective_from - OUT_LOOK_BACK
         accounted = {run_of(row) for row in rows}
         spans = [row for row in rows if isinstance(row, Span)]
         out: list[Fire] = []
-        for number in range(head.version - 1, max(0, head.version - 1 - OUT_VERSIONS_MAX), -1):
+        all_versions = False
+        for number in range(head.version - 1, 0, -1)[:OUT_VERSIONS_MAX]:
             version = self.schedules.version(head.key, number)
             assert version is not None, "versions are never deleted"
             assert version.until is not None, "only the head's version has no end"
-            if version.until + horizon < oldest:
-                break
             fires = planned_fires_of(
                 version,
                 head=head,
@@ -107,7 +109,11 @@ class CancelSchedule:
                 limit=OUT_SHOWN_MAX + 1,
             )
             out.extend(fire for fire in fires if not _is_accounted(fire, accounted, spans))
-        return sorted(out, key=lambda fire: (fire.run, fire.occurrence.version))
+            # The version before this one, if any, ended where this one began.
+            if number == 1 or version.effective_from + horizon < oldest:
+                all_versions = True
+                break
+        return sorted(out, key=lambda fire: (fire.run, fire.occurrence.version)), all_versions
 
     def _planned_through(self, head: Schedule) -> datetime:
         """Give how far a planner may have come before the cancel."""

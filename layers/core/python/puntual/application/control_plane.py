@@ -69,7 +69,6 @@ def control_plane_of(
             ledger=ledger,
             shards=announced.shards,
             advance=advance,
-            clock=clock,
         ),
         list_occurrences=ListOccurrences(
             schedules=schedules, ledger=ledger, derive=derive, clock=clock

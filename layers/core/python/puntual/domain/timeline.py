@@ -8,7 +8,7 @@ from typing import assert_never
 
 from puntual.domain.instant import TEXT_LENGTH
 from puntual.domain.occurrence import Occurrence
-from puntual.domain.run import Note, Run, RunState, Span
+from puntual.domain.run import Note, Run, Span
 
 
 class OccurrenceState(StrEnum):
@@ -68,11 +68,6 @@ def state_of(entry: Entry, now: datetime) -> OccurrenceState:
             return OccurrenceState.ENQUEUED if due else OccurrenceState.SCHEDULED
         case _:
             assert_never(entry)
-
-
-def is_unfinished(row: Run, now: datetime) -> bool:
-    """Tell whether a run has a live attempt or waits for a retry."""
-    return row.state is RunState.RETRY_WAIT or row.has_live_lease(now)
 
 
 def covers(span: Span, fire: Fire) -> bool:
