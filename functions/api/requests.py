@@ -28,10 +28,13 @@ class Malformed(Rejected):
 def json_object(text: str) -> dict[str, Any]:
     """Read a body; raises `Malformed`, which says where but repeats nothing of it.
 
-    Its depth is bounded here, before anything recurses into it; raises `NestedTooDeeply`.
+    Its depth is bounded here, before anything recurses into it; raises `NestedTooDeeply`. A member
+    that comes twice is refused by its name, since readers differ in which one counts.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_object_of_members
+        )
     except json.JSONDecodeError as error:
         raise Malformed(f"{error.msg} at character {error.pos}") from error
     except RecursionError as error:
@@ -47,6 +50,15 @@ def json_object(text: str) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise Malformed(f"{name} is not JSON")
+
+
+def _object_of_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for name, member in members:
+        if name in value:
+            raise Rejected(name[:FIELD_LENGTH_MAX], None, "once in an object")
+        value[name] = member
+    return value
 
 
 def seen_version(router: APIGatewayRouter) -> int | None:

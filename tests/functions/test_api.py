@@ -252,6 +252,26 @@ def test_a_payload_that_is_no_json_after_all_is_refused(
     assert error(answer, 400)["field"] == "payload"
 
 
+@pytest.mark.parametrize(
+    ("twice", "name"),
+    [
+        ('"expression": "rate(1 hour)"', "expression"),
+        ('"retry": {"max_attempts": 1, "max_attempts": 2}', "max_attempts"),
+        ('"payload": {"secret": {"a": [{"b": 1, "c": 2, "b": 1}]}}', "b"),
+        ('"id": "invoices", "\\u0069d": "invoices"', "id"),
+    ],
+)
+def test_a_member_that_comes_twice_is_named(api: Api, twice: str, name: str) -> None:
+    before = api.world.writes()
+    rest = {key: BODY[key] for key in BODY if key not in {"payload", "id"}}
+    for method, path in (("POST", SCHEDULES), ("PUT", SCHEDULE), ("PATCH", SCHEDULE)):
+        answer = api.call(method, path, f"{json.dumps(rest)[:-1]}, {twice}}}", headers=FIRST)
+        entry = error(answer, 400)
+        assert (entry["field"], entry["allowed"]) == (name, "once in an object")
+        assert "secret" not in answer.text
+    assert api.world.writes() == before
+
+
 def nested(depth: int) -> str:
     """Give the text of a create whose payload is so deep, by turns an array and an object."""
     payload = "".join('{"a":' if n % 2 else "[" for n in range(depth)) + "7"
