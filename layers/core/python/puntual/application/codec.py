@@ -484,7 +484,6 @@ def _attempt_of(read: list[Any]) -> Attempt:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    # ASCII only: a payload may hold half a surrogate pair, which no UTF-8 can carry.
     return json.dumps(document, separators=(",", ":"))
 
 
