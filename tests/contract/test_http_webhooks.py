@@ -269,6 +269,20 @@ def test_a_refused_connection_may_be_tried_again() -> None:
     assert result == Failed(detail="connection: ConnectionRefusedError", retryable=True)
 
 
+def test_nothing_is_sent_where_the_name_took_all_the_time() -> None:
+    clock = ManualClock(NINE)
+
+    def slow(_: str, __: int) -> list[str]:
+        clock.advance(FIVE_SECONDS)
+        return ["127.0.0.1"]
+
+    adapter = HttpWebhooks(clock=clock, allow_private=True, resolve=slow, tls=TRUSTS_NOBODY)
+    with receiving(answering(200)) as receiver:
+        result = adapter.deliver(a_delivery(f"http://slow.example:{receiver.port}/"))
+    assert result == Failed(detail="timeout: the name was slow to resolve", retryable=True)
+    assert receiver.requests == []
+
+
 def test_a_name_that_does_not_resolve_may_be_tried_again() -> None:
     def no_such_name(host: str, port: int) -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, f"{host}:{port}")

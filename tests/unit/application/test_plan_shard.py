@@ -230,7 +230,7 @@ def test_a_quarantined_cursor_is_reported_and_its_bucket_still_closes() -> None:
     world.is_due(a_version(schedule="lost"), NINE - timedelta(minutes=8))
     report = a_pass(world)
     assert report.planned == 4
-    assert [text for text in report.quarantined if "lost" in text]
+    assert report.quarantined == 1
     assert world.shards.rows[0].drained_through == NINE - CLOSE_AFTER
 
 

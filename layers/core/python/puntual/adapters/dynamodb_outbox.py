@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 
 from puntual.application.codec import packed_page, page_key_text, page_of_packed
@@ -15,6 +16,8 @@ from puntual.aws import (
 )
 from puntual.domain.instant import text_of
 from puntual.domain.page import Page
+
+logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,17 @@ class DynamoDbOutbox:
                 PaginationConfig={"MaxItems": limit},
             )
             bodies = [item["body"]["B"] for answer in answers for item in answer["Items"]]
-        return tuple(page_of_packed(body) for body in bodies)
+        pages = (_page_or_none(shard, body) for body in bodies)
+        return tuple(page for page in pages if page is not None)
+
+
+def _page_or_none(shard: int, body: bytes) -> Page | None:
+    """Read a page; one that cannot be read stays, and must not keep the others from going."""
+    try:
+        return page_of_packed(body)
+    except ValueError:
+        logger.exception("unreadable page", shard=shard)
+        return None
 
 
 def _key(page: Page) -> Item:

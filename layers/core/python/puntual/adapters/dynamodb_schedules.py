@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar
 
+from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
@@ -58,6 +59,8 @@ from puntual.domain.errors import Unavailable
 from puntual.domain.instant import text_of
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
+
+logger = Logger(child=True)
 
 HEADS_MAX = 100
 """What BatchGetItem takes in one call."""
@@ -271,7 +274,8 @@ class DynamoDbSchedules:
             self.schedules_table: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}
         }
         until_nothing_is_left(rest, send, what="read heads", sleep=self.sleep)
-        return {head.key: head for head in map(_head_of, items)}
+        heads = (_head_or_none(item) for item in items)
+        return {head.key: head for head in heads if head is not None}
 
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
         item = self._version_item(key, version)
@@ -381,6 +385,15 @@ def _head_row(heads: type[HeadRow], head: Schedule) -> HeadRow:
         state=head.state,
         body=head_text(head),
     )
+
+
+def _head_or_none(item: Item) -> Schedule | None:
+    """Read a head of a batch; one that cannot be read must not keep the others from being read."""
+    try:
+        return _head_of(item)
+    except ValueError:
+        logger.exception("unreadable head", schedule=item["tenant_schedule"]["S"])
+        return None
 
 
 def _head_of(item: Item) -> Schedule:

@@ -76,6 +76,8 @@ class HttpWebhooks:
         ended = threading.Event()
         try:
             addresses = self._checked_addresses(url.hostname or "", port)
+            if self.clock.now() >= delivery.deadline:
+                return Failed(detail="timeout: the name was slow to resolve", retryable=True)
             with self._connected(url, addresses, port, delivery.deadline, ended) as connection:
                 return self._posted(connection, url, delivery, ended)
         except AddressRefused as error:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from puntual.application.ports import Clock
 from puntual.domain.instant import text_of
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, QueueTarget
 
@@ -30,6 +31,7 @@ _FINAL_ERRORS = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqsTargets:
     client: "SQSClient"
+    clock: Clock
     _urls: dict[str, str] = field(default_factory=dict)
 
     def deliver(self, delivery: Delivery) -> DeliveryResult:
@@ -42,6 +44,8 @@ class SqsTargets:
             return Failed(detail=f"SQS queue of region {region}", retryable=False)
         try:
             url = self._url(target.arn)
+            if self.clock.now() >= delivery.deadline:
+                return Failed(detail="timeout before the send", retryable=True)
             if target.is_fifo:
                 sent = self.client.send_message(
                     QueueUrl=url,
