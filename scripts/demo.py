@@ -10,7 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -162,7 +162,8 @@ def refresh(api: SignedApi, expected: Expected) -> None:
 
 
 def table_of(expected: Iterable[Expected]) -> Table:
-    table = Table(title="Occurrences (UTC)", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    title = "Occurrences (UTC); lag: from due to visible in the queue"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
     for column in ("schedule", "due", "enqueued", "started", "finished"):
         table.add_column(column, no_wrap=True)
     for column in ("lag s", "try", "result"):
@@ -188,7 +189,7 @@ def cells_of(expected: Expected, fire: str, row: Mapping[str, Any]) -> tuple[str
 
 
 def clock_of(instant: str | None) -> str:
-    return instant[11:22] if instant else ""
+    return instant[11:21] if instant else ""
 
 
 def faults_of(
@@ -242,10 +243,14 @@ def queue_faults_of(expected: Expected, outputs: Mapping[str, Any]) -> list[str]
 
 
 def verdict(faults: list[str]) -> int:
+    console.print()
     for fault in faults:
         console.print(f"[red]✗[/red] {fault}", highlight=False)
     if not faults:
         console.print("[green]✓[/green] every expected occurrence arrived exactly once")
+    console.print(
+        "The local system goes on running: `make up` says what to try, `make down` ends it."
+    )
     return 1 if faults else 0
 
 
@@ -271,7 +276,8 @@ def crowd(api: SignedApi, receiver: Receiver, outputs: Mapping[str, Any], count:
     with crowd_progress() as progress:
         created = progress.add_task("created", total=count)
         with ThreadPoolExecutor(CROWD_WRITERS) as pool:
-            for _ in pool.map(make, range(count)):
+            for future in as_completed([pool.submit(make, number) for number in range(count)]):
+                future.result()
                 progress.advance(created)
         is_killed = watch_crowd(progress, receiver, outputs, due=due, count=count)
     report_lag(receiver, due)
@@ -299,8 +305,7 @@ def watch_crowd(
     count: int,
 ) -> bool:
     """Show them arriving, and kill the planners once in the middle of a pass; tells if it did."""
-    console.print(f"all are due at {due:%H:%M:%S} UTC")
-    delivered = progress.add_task("delivered", total=count)
+    delivered = progress.add_task(f"due {due:%H:%M:%S}", total=count)
     is_killed = False
     until = due + GRACE + timedelta(seconds=count / CROWD_PER_SECOND_MIN)
     while datetime.now(UTC) < until:
@@ -337,6 +342,8 @@ def report_lag(receiver: Receiver, due: datetime) -> None:
             f"first attempts reached the receiver after {p50:.1f} s (p50), {p99:.1f} s (p99), "
             f"{lags[-1]:.1f} s (last); an emulator on one machine, no figure of the service"
         )
+    failed = sum(each.status != HTTPStatus.OK for each in receiver.book.all())
+    console.print(f"{failed} attempts were answered with an error and tried again")
 
 
 def crowd_faults(

@@ -66,7 +66,7 @@ JudgeByHead = Callable[[Message, Run | None, Standing, datetime], Verdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleMessage:
-    """Settles one message by the rules of DESIGN: P3, P5-P7, E1, E3-E6, E11.
+    """Settles one message by the rules of docs/design.md: P3, P5-P7, E1, E3-E6, E11.
 
     Parking is the one way to wait: record, send the message anew, and only then let the received
     one be deleted (P7). All waits are sends, so a claim is always backed by one live message.
