@@ -239,7 +239,8 @@ class DynamoDbSchedules:
             ).page_iter
             found: list[Schedule] = []
             for page in islice(pages, LISTING_PAGES_MAX):
-                found.extend(_head_of(item) for item in page["Items"])
+                heads_read = (_head_or_none(item) for item in page["Items"])
+                found.extend(head for head in heads_read if head is not None)
                 if len(found) >= limit:
                     break
         shown = tuple(found[:limit])
