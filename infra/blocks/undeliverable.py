@@ -29,7 +29,7 @@ class Undeliverable(Construct):
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
                 grants.consume(lanes.dead_letters),
-                grants.send([*lanes.queues, *lanes.dead_letters]),
+                grants.send(lanes.queues),
             ],
             settings=lanes.dead_letter_urls(),
         ).function

@@ -30,28 +30,21 @@ CONSUME = {
     "sqs:GetQueueAttributes",
     "sqs:ChangeMessageVisibility",
 }
-# Function → resource → actions, without writing its own log, which all may.
+# Function → resource → actions, without writing its own log, which all may. They are what the
+# adapters of its use cases call: a transaction asks for its parts' actions (put, update), a batch
+# for its own alone, whatever is in it. Not called by us: what event sources read with, and the
+# item that Powertools' idempotency reads where a refused put did not bring it.
 PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
     "ticker": {
         "Shards": {"dynamodb:Scan"},
         "PlannerFunction": {"lambda:InvokeFunction"},
     },
     "planner": {
-        "Schedules": {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
+        "Schedules": {"dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},
-        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
-        "Agenda": {
-            "dynamodb:Query",
-            "dynamodb:BatchWriteItem",
-            "dynamodb:PutItem",
-            "dynamodb:DeleteItem",
-        },
-        "Outbox": {
-            "dynamodb:Query",
-            "dynamodb:BatchWriteItem",
-            "dynamodb:PutItem",
-            "dynamodb:DeleteItem",
-        },
+        "Shards": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "Agenda": {"dynamodb:Query", "dynamodb:BatchWriteItem", "dynamodb:PutItem"},
+        "Outbox": {"dynamodb:Query", "dynamodb:PutItem", "dynamodb:DeleteItem"},
         "Occurrences": {"dynamodb:PutItem"},
         "Strict": {"sqs:SendMessage"},
         "Flexible": {"sqs:SendMessage"},
@@ -71,7 +64,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Failures": {"sqs:SendMessage"},
     },
     "executor": {
-        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "Schedules": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},
         "Strict": {"sqs:SendMessage", *CONSUME},
@@ -86,9 +79,9 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage"},
         "Flexible": {"sqs:SendMessage"},
         "Recovery": {"sqs:SendMessage"},
-        "StrictDlq": {"sqs:SendMessage", *CONSUME},
-        "FlexibleDlq": {"sqs:SendMessage", *CONSUME},
-        "RecoveryDlq": {"sqs:SendMessage", *CONSUME},
+        "StrictDlq": CONSUME,
+        "FlexibleDlq": CONSUME,
+        "RecoveryDlq": CONSUME,
     },
     "api": {
         "Schedules": {
@@ -96,33 +89,13 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
             "dynamodb:BatchGetItem",
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
-            "dynamodb:ConditionCheckItem",
         },
         "Schedules/index/by_tenant": {"dynamodb:Query"},
-        "ScheduleVersions": {
-            "dynamodb:GetItem",
-            "dynamodb:Query",
-            "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:ConditionCheckItem",
-        },
-        "Agenda": {
-            "dynamodb:Query",
-            "dynamodb:BatchWriteItem",
-            "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:DeleteItem",
-            "dynamodb:ConditionCheckItem",
-        },
-        "Tenants": {
-            "dynamodb:GetItem",
-            "dynamodb:Query",
-            "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:ConditionCheckItem",
-        },
-        "Occurrences": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"},
-        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "ScheduleVersions": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
+        "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "Occurrences": {"dynamodb:Query", "dynamodb:PutItem"},
+        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "Outbox": {"dynamodb:PutItem"},
         "Idempotency": {
             "dynamodb:GetItem",
