@@ -240,6 +240,15 @@ def test_every_queue_source_reports_single_failures_and_has_its_own_limit(prod: 
     assert (limits["Strict"], limits["Flexible"], limits["Recovery"]) == (1000, 500, 100)
 
 
+def test_the_lanes_and_their_dead_letter_queues_are_consumed_and_no_other_queue(
+    prod: Templates,
+) -> None:
+    consumed = [short_name(source["EventSourceArn"]) for source in queue_sources(prod.compute)]
+    assert sorted(consumed) == sorted(
+        name for lane in ("Strict", "Flexible", "Recovery") for name in (lane, f"{lane}Dlq")
+    )
+
+
 def test_no_function_reserves_concurrency(prod: Templates) -> None:
     for properties in functions(prod.compute).values():
         assert "ReservedConcurrentExecutions" not in properties
