@@ -31,7 +31,6 @@ class Undeliverable(Construct):
                 grants.consume(lanes.dead_letters),
                 grants.send(lanes.queues),
             ],
-            settings=lanes.dead_letter_urls(),
         ).function
         for lane, dead_letters in zip(
             ("Strict", "Flexible", "Recovery"), lanes.dead_letters, strict=True
