@@ -33,8 +33,9 @@ from puntual.domain.lane import Lane
 from puntual.domain.page import Page
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.schedule import ScheduleVersion
-from puntual.domain.shard import CLOSE_AFTER, HORIZON
+from puntual.domain.shard import CLOSE_AFTER
 from tests.builders import (
+    HORIZON,
     NINE,
     a_cursor,
     a_message,
