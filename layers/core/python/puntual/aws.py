@@ -118,6 +118,17 @@ def unavailable_if_transient(what: str) -> Iterator[None]:
         raise
 
 
+def took(write: Callable[[], object]) -> bool:
+    """Do a conditional write; False where its condition failed, which is an answer, no error."""
+    try:
+        write()
+    except ClientError as error:
+        if error_code(error) != CONDITION_FAILED:
+            raise
+        return False
+    return True
+
+
 def until_nothing_is_left[R](rest: R, send: Callable[[R], R], *, what: str, sleep: Sleep) -> None:
     """Send, and send again what was left unprocessed, until all of it is done (P9).
 

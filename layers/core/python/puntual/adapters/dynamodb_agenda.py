@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import batched
 
-from botocore.exceptions import ClientError
-
 from puntual.application.codec import bucket_text, cursor_of, cursor_text
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
     Sleep,
     WriteRequest,
     WriteRequests,
-    error_code,
+    took,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -66,16 +63,14 @@ class DynamoDbAgenda:
             "reason": {"S": reason[:REASON_LENGTH_MAX]},
         }
         with unavailable_if_transient("quarantine a cursor"):
-            try:
-                self.client.put_item(
+            took(
+                lambda: self.client.put_item(
                     TableName=self.table,
                     Item=item,
                     ConditionExpression="attribute_not_exists(#bucket)",
                     ExpressionAttributeNames={"#bucket": "bucket"},
                 )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            )
 
     def _write(
         self,

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from botocore.exceptions import ClientError
-
 from puntual.application.codec import packed_page, page_key_text, page_of_packed
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
-    error_code,
+    took,
     unavailable_if_transient,
 )
 from puntual.domain.instant import text_of
@@ -28,16 +25,14 @@ class DynamoDbOutbox:
             "written_at": {"S": text_of(page.written_at)},
         }
         with unavailable_if_transient("put a page"):
-            try:
-                self.client.put_item(
+            took(
+                lambda: self.client.put_item(
                     TableName=self.table,
                     Item=item,
                     ConditionExpression="attribute_not_exists(#page)",
                     ExpressionAttributeNames={"#page": "page"},
                 )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            )
 
     def delete(self, page: Page) -> None:
         with unavailable_if_transient("delete a page"):

@@ -39,7 +39,6 @@ from puntual.application.ports import (
     TenantUnknown,
 )
 from puntual.aws import (
-    CONDITION_FAILED,
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
     TRIES_MAX,
@@ -50,6 +49,7 @@ from puntual.aws import (
     Sleep,
     bound,
     error_code,
+    took,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -194,8 +194,8 @@ class DynamoDbSchedules:
 
     def complete(self, key: ScheduleKey, version: int) -> bool:
         with unavailable_if_transient("complete a schedule"):
-            try:
-                self.client.update_item(
+            return took(
+                lambda: self.client.update_item(
                     TableName=self.schedules_table,
                     Key=_key(key),
                     UpdateExpression="SET #state = :completed",
@@ -207,11 +207,7 @@ class DynamoDbSchedules:
                         ":version": {"N": str(version)},
                     },
                 )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
-                return False
-        return True
+            )
 
     def listed(
         self,
