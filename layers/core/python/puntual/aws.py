@@ -1,4 +1,4 @@
-"""What the AWS adapters share: which failures pass by themselves, and batches done to their end."""
+"""What the AWS adapters share: which failures pass, batches done to their end, a row of two."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,9 +11,12 @@ from botocore.exceptions import (
     HTTPClientError,
     ResponseStreamingError,
 )
+from pynamodb.attributes import JSONAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.exceptions import PynamoDBException
+from pynamodb.models import Model
 
 from puntual.domain.errors import Unavailable
+from puntual.domain.tenant import TenantId
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -156,3 +159,20 @@ def bound[R](row: type[R], table: str) -> type[R]:
     namespace = {"Meta": type("Meta", (), meta), "__module__": row.__module__}
     metaclass: Callable[..., Any] = type(row)
     return cast("type[R]", metaclass(row.__name__, (row,), namespace))
+
+
+REGISTRATION = "registration"
+
+
+class RegistrationRow(Model):
+    """A tenant's quota and queues, and the count that the transactions on schedules keep."""
+
+    tenant = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    schedules_max = NumberAttribute()
+    schedules = NumberAttribute(default=0)
+    target_queues = JSONAttribute()
+
+
+def registration_key(tenant: TenantId) -> Item:
+    return {"tenant": {"S": tenant}, "item": {"S": REGISTRATION}}

@@ -41,14 +41,17 @@ from puntual.application.ports import (
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
+    REGISTRATION,
     TRIES_MAX,
     WAITS,
     DynamoDBClient,
     Item,
     ReadRequests,
+    RegistrationRow,
     Sleep,
     bound,
     error_code,
+    registration_key,
     took,
     unavailable_if_transient,
     until_nothing_is_left,
@@ -65,8 +68,6 @@ HEADS_MAX = 100
 LISTING_PAGES_MAX = 20
 LISTING_PAGE_SIZE = 200
 """A filtered listing reads at most so much before it answers with what it found."""
-
-REGISTRATION = "registration"
 
 HEAD = 0
 """The head's place in each transaction."""
@@ -114,15 +115,6 @@ class CursorRow(Model):
     scheduled_for = UnicodeAttribute()
 
 
-class CountRow(Model):
-    """The part of a tenant's registration that transactions on schedules touch."""
-
-    tenant = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True)
-    schedules = NumberAttribute()
-    schedules_max = NumberAttribute()
-
-
 def _connection() -> Connection:
     return Connection(
         connect_timeout_seconds=CONNECT_TIMEOUT_SECONDS,
@@ -147,7 +139,7 @@ class DynamoDbSchedules:
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
     ) -> CreateResult:
         heads = bound(HeadRow, self.schedules_table)
-        counts = bound(CountRow, self.tenants_table)
+        counts = bound(RegistrationRow, self.tenants_table)
         write_id = _write_id(head, version, cursor, shard)
 
         def fill(transaction: TransactWrite) -> None:
@@ -301,7 +293,7 @@ class DynamoDbSchedules:
         transaction.save(row)
 
     def _give_quota_back(self, transaction: TransactWrite, tenant: TenantId) -> None:
-        counts = bound(CountRow, self.tenants_table)
+        counts = bound(RegistrationRow, self.tenants_table)
         transaction.update(
             counts(tenant, REGISTRATION),
             actions=[counts.schedules.set(counts.schedules - 1)],
@@ -353,7 +345,7 @@ class DynamoDbSchedules:
         with unavailable_if_transient("read a tenant"):
             answer = self.client.get_item(
                 TableName=self.tenants_table,
-                Key={"tenant": {"S": tenant}, "item": {"S": REGISTRATION}},
+                Key=registration_key(tenant),
                 ConsistentRead=True,
             )
         return QuotaReached() if "Item" in answer else TenantUnknown()
