@@ -26,14 +26,22 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef as MessageAttribute
 else:  # the stubs are for the checker; they are no part of the layer
     from botocore.client import BaseClient as DynamoDBClient
     from botocore.client import BaseClient as LambdaClient
     from botocore.client import BaseClient as SQSClient
 
-    PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
+    MessageAttribute = PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
 
-__all__ = ["DynamoDBClient", "LambdaClient", "PutItem", "SQSClient", "WriteRequest"]
+__all__ = [
+    "DynamoDBClient",
+    "LambdaClient",
+    "MessageAttribute",
+    "PutItem",
+    "SQSClient",
+    "WriteRequest",
+]
 
 type Item = dict[str, Value]
 """A row as the low-level client gives and takes it."""
