@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from botocore.exceptions import ClientError
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
@@ -100,6 +100,17 @@ class HeadRow(Model):
     body = UnicodeAttribute()
     by_tenant: ClassVar[ByTenant] = ByTenant()
 
+    @classmethod
+    def of(cls, head: Schedule) -> Self:
+        return cls(
+            schedule_key_text(head.key),
+            tenant=head.tenant,
+            schedule=head.schedule,
+            version=head.version,
+            state=head.state,
+            body=head_text(head),
+        )
+
 
 class VersionRow(Model):
     tenant_schedule = UnicodeAttribute(hash_key=True)
@@ -143,7 +154,7 @@ class DynamoDbSchedules:
         write_id = _write_id(head, version, cursor, shard)
 
         def fill(transaction: TransactWrite) -> None:
-            transaction.save(_head_row(heads, head), heads.tenant_schedule.does_not_exist())
+            transaction.save(heads.of(head), heads.tenant_schedule.does_not_exist())
             self._save_version(transaction, version, write_id)
             self._save_cursor(transaction, cursor, shard)
             transaction.update(
@@ -169,7 +180,7 @@ class DynamoDbSchedules:
         ended = versions(schedule_key_text(head.key), version.version - 1)
 
         def fill(transaction: TransactWrite) -> None:
-            transaction.save(_head_row(heads, head), heads.version == version.version - 1)
+            transaction.save(heads.of(head), heads.version == version.version - 1)
             self._save_version(transaction, version, write_id)
             self._save_cursor(transaction, cursor, shard)
             transaction.update(
@@ -358,17 +369,6 @@ class DynamoDbSchedules:
                 ConsistentRead=True,
             )
         return answer.get("Item")
-
-
-def _head_row(heads: type[HeadRow], head: Schedule) -> HeadRow:
-    return heads(
-        schedule_key_text(head.key),
-        tenant=head.tenant,
-        schedule=head.schedule,
-        version=head.version,
-        state=head.state,
-        body=head_text(head),
-    )
 
 
 def _head_of(item: Item) -> Schedule:
