@@ -131,13 +131,30 @@ def unavailable_if_transient(what: str) -> Iterator[None]:
 
 def took(write: Callable[[], object]) -> bool:
     """Do a conditional write; False where its condition failed, which is an answer, no error."""
+    return lost_to(write) is None
+
+
+def lost_to(write: Callable[[], object]) -> Item | None:
+    """Do a conditional write; None if it took, else the row in its way if it asked for that."""
     try:
         write()
     except ClientError as error:
         if error_code(error) != CONDITION_FAILED:
             raise
-        return False
-    return True
+        return cast("Item", error.response.get("Item", {}))
+    return None
+
+
+def put_if_absent(client: DynamoDBClient, table: str, item: Item, *, key: str) -> None:
+    """Put a row, or leave the one that is there; `key` names one of its key attributes."""
+    took(
+        lambda: client.put_item(
+            TableName=table,
+            Item=item,
+            ConditionExpression="attribute_not_exists(#key)",
+            ExpressionAttributeNames={"#key": key},
+        )
+    )
 
 
 def until_nothing_is_left[R](rest: R, send: Callable[[R], R], *, what: str, sleep: Sleep) -> None:

@@ -16,7 +16,7 @@ from puntual.aws import (
     Sleep,
     WriteRequest,
     WriteRequests,
-    took,
+    put_if_absent,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -63,14 +63,7 @@ class DynamoDbAgenda:
             "reason": {"S": reason[:REASON_LENGTH_MAX]},
         }
         with unavailable_if_transient("quarantine a cursor"):
-            took(
-                lambda: self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(#bucket)",
-                    ExpressionAttributeNames={"#bucket": "bucket"},
-                )
-            )
+            put_if_absent(self.client, self.table, item, key="bucket")
 
     def _write(
         self,

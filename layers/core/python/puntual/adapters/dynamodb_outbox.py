@@ -7,7 +7,7 @@ from puntual.application.codec import packed_page, page_key_text, page_of_packed
 from puntual.aws import (
     DynamoDBClient,
     Item,
-    took,
+    put_if_absent,
     unavailable_if_transient,
 )
 from puntual.domain.instant import text_of
@@ -25,14 +25,7 @@ class DynamoDbOutbox:
             "written_at": {"S": text_of(page.written_at)},
         }
         with unavailable_if_transient("put a page"):
-            took(
-                lambda: self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(#page)",
-                    ExpressionAttributeNames={"#page": "page"},
-                )
-            )
+            put_if_absent(self.client, self.table, item, key="page")
 
     def delete(self, page: Page) -> None:
         with unavailable_if_transient("delete a page"):

@@ -6,6 +6,7 @@ from datetime import datetime
 from puntual.aws import (
     DynamoDBClient,
     Item,
+    put_if_absent,
     took,
     unavailable_if_transient,
 )
@@ -23,14 +24,7 @@ class DynamoDbShards:
         if self.get(shard.shard) is not None:
             return
         with unavailable_if_transient("make a shard"):
-            took(
-                lambda: self.client.put_item(
-                    TableName=self.table,
-                    Item=_item(shard),
-                    ConditionExpression="attribute_not_exists(#shard)",
-                    ExpressionAttributeNames={"#shard": "shard"},
-                )
-            )
+            put_if_absent(self.client, self.table, _item(shard), key="shard")
 
     def get(self, shard: int) -> Shard | None:
         with unavailable_if_transient("read a shard"):
