@@ -9,9 +9,9 @@ from puntual.domain.instant import MINUTE
 from puntual.domain.lane import Lane
 from puntual.domain.run import Span
 from puntual.domain.shard import CLOSE_AFTER, LEASE
-from tests.builders import NINE, a_page, a_rule, a_shard, a_version
+from tests.builders import HORIZON, NINE, a_page, a_rule, a_shard, a_version
 from tests.fakes.hostile import Rates
-from tests.unit.application.world import HORIZON, World, dies, io_points
+from tests.unit.application.world import World, dies, io_points
 
 BUCKETS = 21
 """From ten minutes ago to ten minutes ahead, which is where a pass starts and ends."""

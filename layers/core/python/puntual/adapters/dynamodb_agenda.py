@@ -10,17 +10,15 @@ from datetime import datetime
 from itertools import batched
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import ClientError
 
 from puntual.application.codec import bucket_text, cursor_of, cursor_text
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
     Sleep,
     WriteRequest,
     WriteRequests,
-    error_code,
+    put_if_absent,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -92,16 +90,7 @@ class DynamoDbAgenda:
             "reason": {"S": reason[:REASON_LENGTH_MAX]},
         }
         with unavailable_if_transient("quarantine a cursor"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(#bucket)",
-                    ExpressionAttributeNames={"#bucket": "bucket"},
-                )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            put_if_absent(self.client, self.table, item, key="bucket")
 
     def _write(
         self,

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import ClientError
 
 from puntual.application.codec import packed_page, page_key_text, page_of_packed
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
-    error_code,
+    put_if_absent,
     unavailable_if_transient,
 )
 from puntual.domain.instant import text_of
@@ -31,16 +29,7 @@ class DynamoDbOutbox:
             "written_at": {"S": text_of(page.written_at)},
         }
         with unavailable_if_transient("put a page"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(#page)",
-                    ExpressionAttributeNames={"#page": "page"},
-                )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            put_if_absent(self.client, self.table, item, key="page")
 
     def delete(self, page: Page) -> None:
         with unavailable_if_transient("delete a page"):
