@@ -68,9 +68,9 @@ class DynamoDbAgenda:
             return cursor_of(item["cursor"]["S"], scheduled_for=item["scheduled_for"]["S"])
         except (KeyError, ValueError):
             self._quarantine(shard, item, reason="unreadable")
-        with unavailable_if_transient("set a cursor aside"):
-            key = {"bucket": item["bucket"], "cursor": item["cursor"]}
-            self.client.delete_item(TableName=self.table, Key=key)
+        key = {"bucket": item["bucket"], "cursor": item["cursor"]}
+        rest: WriteRequests = {self.table: [{"DeleteRequest": {"Key": key}}]}
+        until_nothing_is_left(rest, self._send, what="set a cursor aside", sleep=self.sleep)
         return None
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
