@@ -1,7 +1,8 @@
 """What an occurrence costs on its way, counted on the real adapters: `python -m bench.costs`.
 
 The real planner, relay and executor work on moto's tables and queues; the meter counts calls and
-units. Nothing here depends on the machine or on time.
+units. Nothing here depends on the machine or on time. Tables, builders and fakes are the tests'
+own, so that both mean the same by a schedule.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from bench.meter import Bill, Meter
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
-from puntual.adapters.dynamodb_schedules import DynamoDbSchedules, HeadRow, _head_row
+from puntual.adapters.dynamodb_schedules import DynamoDbSchedules, HeadRow
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.execute_occurrence import ExecuteOccurrence
@@ -33,8 +34,9 @@ from puntual.domain.lane import Lane
 from puntual.domain.page import Page
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.schedule import ScheduleVersion
-from puntual.domain.shard import CLOSE_AFTER, HORIZON
+from puntual.domain.shard import CLOSE_AFTER
 from tests.builders import (
+    HORIZON,
     NINE,
     a_cursor,
     a_message,
@@ -127,7 +129,7 @@ class Bench:
     def stores_heads(self, versions: list[ScheduleVersion]) -> None:
         """Put heads as a create would, without a transaction for each."""
         row = bound(HeadRow, "schedules")
-        items = [_head_row(row, a_schedule(version)).serialize() for version in versions]
+        items = [row.of(a_schedule(version)).serialize() for version in versions]
         for batch in batched(items, 25, strict=False):
             writes = [{"PutRequest": {"Item": item}} for item in batch]
             self.dynamodb.batch_write_item(RequestItems={"schedules": writes})

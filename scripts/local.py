@@ -34,6 +34,14 @@ FAILURE = 1
 # The emulator drops these from CloudFormation templates, so they are applied after a deploy.
 EXPIRY = {f"{PREFIX}-occurrences": "expires_at", f"{PREFIX}-idempotency": "expiration"}
 
+BY_HAND = """\
+  api={api_url}v1/tenants/try
+  call="curl -s --aws-sigv4 aws:amz:{region}:execute-api -u test:test"
+  $call -X PUT -d '{{}}' $api
+  $call -d '{{"id": "first", "expression": "* * * * *",
+    "target": {{"type": "webhook", "url": "http://127.0.0.1:8000/"}}}}' $api/schedules
+  $call $api/schedules/first/occurrences"""
+
 
 class DeployFailed(Exception):
     """The CDK CLI ended with an error; the message holds the end of what it said."""
@@ -75,16 +83,9 @@ def up() -> None:
         f"  API        {outputs['api_url']}\n"
         f"  outputs    {relative(OUTPUTS)}\n"
         f"  log        {relative(emulator.LOG) if endpoint.ours else 'kept by the emulator'}\n"
-        "Try next: `make demo` shows it at work, `make down` stops it, and by hand (docs/api.md):\n"
-        f"  {signed_curl('PUT', outputs, 'v1/tenants/acme')}\n"
-        f"  {signed_curl('GET', outputs, 'v1/tenants/acme/schedules')}"
+        "Try next: `make demo` shows it at work, `make down` stops it. By hand (docs/api.md):\n"
+        f"{BY_HAND.format(**outputs)}"
     )
-
-
-def signed_curl(method: str, outputs: Mapping[str, Any], path: str) -> str:
-    body = " -d '{}'" if method == "PUT" else ""
-    signing = f"--aws-sigv4 aws:amz:{outputs['region']}:execute-api -u test:test"
-    return f"curl {signing} -X {method}{body} {outputs['api_url']}{path}"
 
 
 def down() -> None:

@@ -22,6 +22,9 @@ from puntual.domain.tenant import ScheduleId, Tenant, TenantId
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 """The instant around which the tests' world turns."""
 
+HORIZON = timedelta(minutes=10)
+"""How far ahead planners work in the tests' world, as they do in the cloud."""
+
 TENANT = TenantId("acme")
 SCHEDULE = ScheduleId("invoices")
 TARGET = WebhookTarget(url="https://acme.example/hooks/invoices")

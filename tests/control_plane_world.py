@@ -13,7 +13,7 @@ from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
-from tests.builders import NINE, SCHEDULE, TENANT, a_tenant
+from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import InMemoryLedger
@@ -23,7 +23,6 @@ from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
 
-HORIZON = timedelta(minutes=10)
 RETENTION = timedelta(days=40)
 OWN_QUEUE = "arn:aws:sqs:us-east-1:123456789012:puntual-target-acme"
 AUTHOR = "arn:aws:iam::123456789012:user/ana"

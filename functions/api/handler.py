@@ -1,5 +1,6 @@
 """API Gateway's event in, one use case, its answer or a problem out."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
@@ -39,6 +40,8 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     OCCURRENCE: frozenset({"GET"}),
 }
 CONTENT_TYPE = "content-type"
+PLAIN_PATH = re.compile(r"(/[^/\s]+)+")
+NOWHERE = "/"
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_object)
@@ -114,7 +117,7 @@ for _error, _answered in (
 def respond(event: Mapping[str, Any], context: Any, desk: Desk) -> dict[str, Any]:
     """Answer one request; one line of log for it, without bodies and headers."""
     app.context.update(desk=desk)
-    answer = app.resolve(_without_content_type(event), context)
+    answer = app.resolve(_as_resolved(event), context)
     logger.info(
         "answered",
         method=event["httpMethod"],
@@ -125,13 +128,16 @@ def respond(event: Mapping[str, Any], context: Any, desk: Desk) -> dict[str, Any
     return answer
 
 
-def _without_content_type(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Have every body read as JSON, whatever type it claims.
+def _as_resolved(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Have every body read as JSON, whatever type it claims, and only plain paths found.
 
     Clients such as curl call all they send a form, and the resolver would read it as one; a merge
-    patch has a type of its own, which the resolver would refuse.
+    patch has a type of its own, which the resolver would refuse. The resolver overlooks slashes at
+    the end, but IAM does not: who may call all that lies below a tenant may not call the tenant.
     """
     stripped = dict(event)
+    if not PLAIN_PATH.fullmatch(event["path"]):
+        stripped["path"] = NOWHERE
     for name in ("headers", "multiValueHeaders"):
         headers = event.get(name) or {}
         stripped[name] = {key: headers[key] for key in headers if key.lower() != CONTENT_TYPE}

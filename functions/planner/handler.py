@@ -19,14 +19,13 @@ def handler(event: Any, context: Any) -> None:
     left = timedelta(milliseconds=context.get_remaining_time_in_millis())
     deadline = bootstrap.clock().now() + left - RESERVE
     report = bootstrap.plan_shard()(shard, deadline=deadline)
-    for quarantined in report.quarantined:
-        logger.error("cursor quarantined", shard=shard, cursor=quarantined)
     logger.info(
-        "pass" if report.leased else "shard held by another planner",
+        "pass" if report.leased else "no pass: no such shard, or another planner holds it",
         shard=shard,
         buckets=report.buckets,
         planned=report.planned,
         spans=report.spans,
+        quarantined=report.quarantined,
         relayed=report.relayed,
         completed_through=report.completed_through,
         drained_through=report.drained_through,

@@ -40,7 +40,7 @@ class PuntualFunction(Construct):
         settings: Mapping[str, str] | None = None,
         hops_forever: bool = False,
     ) -> None:
-        """`hops_forever`: the function sends messages to the very queues that invoke it."""
+        """`hops_forever`: the function sends messages that come back to it, by whichever way."""
         super().__init__(scope, construct_id)
         full_name = f"{runtime.environment.prefix}-{name}"
         log_group = self._log_group(full_name, runtime.environment)

@@ -1,4 +1,7 @@
-"""The lanes: a queue and its dead-letter queue each, so that old work never delays new work."""
+"""The lanes: a queue and its dead-letter queue each, so that old work never delays new work.
+
+What cannot even be judged as a dead letter ends in one queue for all three, for people to look at.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +30,14 @@ class Lanes(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
         super().__init__(scope, construct_id)
         self._environment = environment
+        # Nobody consumes it. A message stays what is left of its fourteen days: a move from queue
+        # to queue does not make it younger.
+        self.unreadable = queue(
+            self,
+            "unreadable",
+            environment=environment,
+            visibility_seconds=UNDELIVERABLE_TIMEOUT_SECONDS,
+        )
         self.strict = self._lane("strict")
         self.flexible = self._lane("flexible")
         self.recovery = self._lane("recovery")
@@ -59,7 +70,12 @@ class Lanes(Construct):
             self,
             f"{name}-dlq",
             environment=environment,
-            visibility_seconds=UNDELIVERABLE_TIMEOUT_SECONDS,
+            # As long as in a lane: an outage of the tables must last hours, not minutes, until
+            # what could be judged is taken for what nobody can read.
+            visibility_seconds=environment.lane_visibility_seconds,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.unreadable, max_receive_count=RECEIVES_MAX
+            ),
         )
         return Lane(
             queue=queue(

@@ -30,11 +30,11 @@ class Planner(Construct):
             # One whole vCPU; planning is CPU-bound.
             memory_mb=1769,
             permissions=[
-                grants.on_table(tables.schedules, "GetItem", "BatchGetItem", "UpdateItem"),
+                grants.on_table(tables.schedules, "BatchGetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
-                grants.on_table(tables.shards, "GetItem", "PutItem", "UpdateItem"),
-                grants.on_table(tables.agenda, "Query", "BatchWriteItem", "PutItem", "DeleteItem"),
-                grants.on_table(tables.outbox, "Query", "BatchWriteItem", "PutItem", "DeleteItem"),
+                grants.on_table(tables.shards, "GetItem", "UpdateItem"),
+                grants.on_table(tables.agenda, "Query", "BatchWriteItem", "PutItem"),
+                grants.on_table(tables.outbox, "Query", "PutItem", "DeleteItem"),
                 grants.on_table(tables.occurrences, "PutItem"),
                 grants.send(lanes.queues),
             ],

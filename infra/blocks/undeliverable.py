@@ -29,9 +29,8 @@ class Undeliverable(Construct):
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
                 grants.consume(lanes.dead_letters),
-                grants.send([*lanes.queues, *lanes.dead_letters]),
+                grants.send(lanes.queues),
             ],
-            settings=lanes.dead_letter_urls(),
         ).function
         for lane, dead_letters in zip(
             ("Strict", "Flexible", "Recovery"), lanes.dead_letters, strict=True

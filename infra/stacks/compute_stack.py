@@ -89,7 +89,6 @@ def _settings(environment: Environment, storage: StorageStack) -> Mapping[str, s
     return {
         **storage.tables.names(),
         **storage.lanes.urls(),
-        "PUNTUAL_ENVIRONMENT": environment.name,
         "SHARD_COUNT": str(environment.shard_count),
         "HORIZON_SECONDS": str(environment.horizon_seconds),
         "RETENTION_DAYS": str(environment.retention_days),
@@ -98,5 +97,4 @@ def _settings(environment: Environment, storage: StorageStack) -> Mapping[str, s
         # Zone rules come from the pinned tzdata package, never from the system.
         "PYTHONTZPATH": "",
         "POWERTOOLS_LOG_LEVEL": "INFO",
-        "POWERTOOLS_METRICS_NAMESPACE": "Puntual",
     }

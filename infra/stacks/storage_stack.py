@@ -22,6 +22,7 @@ class StorageStack(cdk.Stack):
             **self.tables.names(),
             **self.lanes.urls(),
             **self.lanes.dead_letter_urls(),
+            "UNREADABLE_QUEUE_URL": self.lanes.unreadable.queue_url,
         }
         for name, value in settings.items():
             cdk.CfnOutput(self, _output_id(name), value=value)

@@ -269,6 +269,50 @@ def test_a_refused_connection_may_be_tried_again() -> None:
     assert result == Failed(detail="connection: ConnectionRefusedError", retryable=True)
 
 
+def interim(*statuses: int) -> Answer:
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        for status in statuses:
+            handler.wfile.write(f"HTTP/1.1 {status} Wait\r\nLink: </style>\r\n\r\n".encode())
+        answering(200)(handler)
+
+    return answer
+
+
+@pytest.mark.parametrize("statuses", [(100,), (102,), (103,), (103, 100, 102, 103)])
+def test_interim_answers_are_passed_over(statuses: tuple[int, ...]) -> None:
+    with receiving(interim(*statuses)) as receiver:
+        assert deliver(receiver) == Delivered(detail="HTTP 200")
+
+
+@pytest.mark.parametrize("chunk", [b"-1\r\n", b"-5\r\nabc", b"zz\r\n", b"ffffffff\r\n"])
+def test_a_body_that_is_hostile_is_not_even_read(chunk: bytes) -> None:
+    sent = [0]
+
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk)
+        for _ in range(400):
+            handler.wfile.write(b"x" * 1_000_000)
+            sent[0] += 1
+
+    with receiving(answer) as receiver:
+        assert deliver(receiver) == Delivered(detail="HTTP 200")
+    assert sent[0] < 400
+
+
+def test_nothing_is_sent_where_the_name_took_all_the_time() -> None:
+    clock = ManualClock(NINE)
+
+    def slow(_: str, __: int) -> list[str]:
+        clock.advance(FIVE_SECONDS)
+        return ["127.0.0.1"]
+
+    adapter = HttpWebhooks(clock=clock, allow_private=True, resolve=slow, tls=TRUSTS_NOBODY)
+    with receiving(answering(200)) as receiver:
+        result = adapter.deliver(a_delivery(f"http://slow.example:{receiver.port}/"))
+    assert result == Failed(detail="timeout: the name was slow to resolve", retryable=True)
+    assert receiver.requests == []
+
+
 def test_a_name_that_does_not_resolve_may_be_tried_again() -> None:
     def no_such_name(host: str, port: int) -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, f"{host}:{port}")

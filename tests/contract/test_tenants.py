@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from puntual.adapters.dynamodb_tenants import DynamoDbTenants, RegistrationRow
+from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.application.ports import Tenants
-from puntual.aws import bound
+from puntual.aws import RegistrationRow, bound
 from puntual.domain.errors import Unavailable
 from puntual.domain.tenant import TenantId
 from tests.builders import TENANT, a_schedule, a_tenant, a_version

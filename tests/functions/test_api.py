@@ -374,7 +374,16 @@ def test_an_unknown_schedule_is_not_found(api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/v1/health"), ("GET", "/v1"), ("POST", f"{SCHEDULE}/explode"), ("GET", "/")],
+    [
+        ("GET", "/v1/health"),
+        ("GET", "/v1"),
+        ("POST", f"{SCHEDULE}/explode"),
+        ("GET", "/"),
+        ("PUT", "/v1/tenants/acme/"),
+        ("PUT", "/v1/tenants/acme//"),
+        ("PUT", "/v1/tenants/acme/\n"),
+        ("GET", f"{SCHEDULE}/"),
+    ],
 )
 def test_an_unknown_route_is_not_found(api: Api, method: str, path: str) -> None:
     problem(api.call(method, path), 404)

@@ -22,7 +22,18 @@ TABLES = {
     "IDEMPOTENCY_TABLE",
 }
 LANE_URLS = {"STRICT_QUEUE_URL", "FLEXIBLE_QUEUE_URL", "RECOVERY_QUEUE_URL"}
-DEAD_LETTER_URLS = {"STRICT_DLQ_URL", "FLEXIBLE_DLQ_URL", "RECOVERY_DLQ_URL"}
+SETTINGS = {
+    *TABLES,
+    *LANE_URLS,
+    "SHARD_COUNT",
+    "HORIZON_SECONDS",
+    "RETENTION_DAYS",
+    "DELIVERY_TIMEOUT_MAX_SECONDS",
+    "ALLOW_PRIVATE_TARGETS",
+    "PYTHONTZPATH",
+    "POWERTOOLS_LOG_LEVEL",
+    "POWERTOOLS_SERVICE_NAME",
+}
 
 CONSUME = {
     "sqs:ReceiveMessage",
@@ -30,28 +41,21 @@ CONSUME = {
     "sqs:GetQueueAttributes",
     "sqs:ChangeMessageVisibility",
 }
-# Function → resource → actions, without writing its own log, which all may.
+# Function → resource → actions, without writing its own log, which all may. They are what the
+# adapters of its use cases call: a transaction asks for its parts' actions (put, update), a batch
+# for its own alone, whatever is in it. Not called by us: what event sources read with, and the
+# item that Powertools' idempotency reads where a refused put did not bring it.
 PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
     "ticker": {
         "Shards": {"dynamodb:Scan"},
         "PlannerFunction": {"lambda:InvokeFunction"},
     },
     "planner": {
-        "Schedules": {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
+        "Schedules": {"dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},
-        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
-        "Agenda": {
-            "dynamodb:Query",
-            "dynamodb:BatchWriteItem",
-            "dynamodb:PutItem",
-            "dynamodb:DeleteItem",
-        },
-        "Outbox": {
-            "dynamodb:Query",
-            "dynamodb:BatchWriteItem",
-            "dynamodb:PutItem",
-            "dynamodb:DeleteItem",
-        },
+        "Shards": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "Agenda": {"dynamodb:Query", "dynamodb:BatchWriteItem", "dynamodb:PutItem"},
+        "Outbox": {"dynamodb:Query", "dynamodb:PutItem", "dynamodb:DeleteItem"},
         "Occurrences": {"dynamodb:PutItem"},
         "Strict": {"sqs:SendMessage"},
         "Flexible": {"sqs:SendMessage"},
@@ -71,7 +75,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Failures": {"sqs:SendMessage"},
     },
     "executor": {
-        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "Schedules": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},
         "Strict": {"sqs:SendMessage", *CONSUME},
@@ -86,9 +90,9 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage"},
         "Flexible": {"sqs:SendMessage"},
         "Recovery": {"sqs:SendMessage"},
-        "StrictDlq": {"sqs:SendMessage", *CONSUME},
-        "FlexibleDlq": {"sqs:SendMessage", *CONSUME},
-        "RecoveryDlq": {"sqs:SendMessage", *CONSUME},
+        "StrictDlq": CONSUME,
+        "FlexibleDlq": CONSUME,
+        "RecoveryDlq": CONSUME,
     },
     "api": {
         "Schedules": {
@@ -96,33 +100,13 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
             "dynamodb:BatchGetItem",
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
-            "dynamodb:ConditionCheckItem",
         },
         "Schedules/index/by_tenant": {"dynamodb:Query"},
-        "ScheduleVersions": {
-            "dynamodb:GetItem",
-            "dynamodb:Query",
-            "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:ConditionCheckItem",
-        },
-        "Agenda": {
-            "dynamodb:Query",
-            "dynamodb:BatchWriteItem",
-            "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:DeleteItem",
-            "dynamodb:ConditionCheckItem",
-        },
-        "Tenants": {
-            "dynamodb:GetItem",
-            "dynamodb:Query",
-            "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
-            "dynamodb:ConditionCheckItem",
-        },
-        "Occurrences": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"},
-        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "ScheduleVersions": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
+        "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "Occurrences": {"dynamodb:Query", "dynamodb:PutItem"},
+        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "Outbox": {"dynamodb:PutItem"},
         "Idempotency": {
             "dynamodb:GetItem",
@@ -267,6 +251,15 @@ def test_every_queue_source_reports_single_failures_and_has_its_own_limit(prod: 
     assert (limits["Strict"], limits["Flexible"], limits["Recovery"]) == (1000, 500, 100)
 
 
+def test_the_lanes_and_their_dead_letter_queues_are_consumed_and_no_other_queue(
+    prod: Templates,
+) -> None:
+    consumed = [short_name(source["EventSourceArn"]) for source in queue_sources(prod.compute)]
+    assert sorted(consumed) == sorted(
+        name for lane in ("Strict", "Flexible", "Recovery") for name in (lane, f"{lane}Dlq")
+    )
+
+
 def test_no_function_reserves_concurrency(prod: Templates) -> None:
     for properties in functions(prod.compute).values():
         assert "ReservedConcurrentExecutions" not in properties
@@ -282,17 +275,17 @@ def test_functions_that_park_messages_may_hop_for_ever(prod: Templates) -> None:
 
 
 @pytest.mark.parametrize("name", list(ENVIRONMENTS))
-def test_every_function_gets_all_settings(synthesise: Synthesise, name: str) -> None:
+def test_every_function_gets_all_settings_that_are_read_and_no_other(
+    synthesise: Synthesise, name: str
+) -> None:
     for function, properties in functions(synthesise(name).compute).items():
         settings = properties["Environment"]["Variables"]
-        assert settings.keys() >= TABLES | LANE_URLS
-        assert settings["PUNTUAL_ENVIRONMENT"] == name
+        own = {"PLANNER_FUNCTION_NAME"} if function == "ticker" else set()
+        assert settings.keys() == SETTINGS | own
         assert settings["SHARD_COUNT"] == str(ENVIRONMENTS[name].shard_count)
         assert settings["ALLOW_PRIVATE_TARGETS"] == ("true" if name == "local" else "false")
         assert settings["PYTHONTZPATH"] == ""
         assert settings["POWERTOOLS_SERVICE_NAME"] == function
-        assert (settings.keys() >= DEAD_LETTER_URLS) == (function == "undeliverable")
-        assert ("PLANNER_FUNCTION_NAME" in settings) == (function == "ticker")
 
 
 def test_functions_run_on_arm_in_the_cloud(synthesise: Synthesise) -> None:

@@ -129,6 +129,35 @@ def test_each_lane_gives_up_after_twenty_receives_into_its_own_dead_letter_queue
         assert found[logical_id]["Properties"]["QueueName"] == f"puntual-prod-{lane}-dlq"
 
 
+def test_a_dead_letter_that_stays_unjudged_ends_after_twenty_receives_in_one_queue_for_all(
+    prod: Templates,
+) -> None:
+    found = prod.storage.find_resources("AWS::SQS::Queue")
+    for lane in LANES:
+        policy = queues(prod.storage)[f"puntual-prod-{lane}-dlq"]["Properties"]["RedrivePolicy"]
+        assert policy["maxReceiveCount"] == 20
+        logical_id, attribute = policy["deadLetterTargetArn"]["Fn::GetAtt"]
+        assert attribute == "Arn"
+        assert found[logical_id]["Properties"]["QueueName"] == "puntual-prod-unreadable"
+    assert "RedrivePolicy" not in queues(prod.storage)["puntual-prod-unreadable"]["Properties"]
+
+
+@pytest.mark.parametrize("name", list(ENVIRONMENTS))
+def test_an_outage_may_last_as_long_for_a_dead_letter_as_for_a_message(
+    synthesise: Synthesise, name: str
+) -> None:
+    def patience(queue: Mapping[str, Any]) -> int:
+        seconds: int = queue["VisibilityTimeout"]
+        receives: int = queue["RedrivePolicy"]["maxReceiveCount"]
+        return seconds * receives
+
+    found = queues(synthesise(name).storage)
+    for lane in LANES:
+        message = found[f"puntual-{name}-{lane}"]["Properties"]
+        dead_letter = found[f"puntual-{name}-{lane}-dlq"]["Properties"]
+        assert patience(dead_letter) >= patience(message)
+
+
 def test_every_queue_keeps_messages_for_fourteen_days_encrypted(prod: Templates) -> None:
     for template in (prod.storage, prod.compute):
         for name, queue in queues(template).items():

@@ -25,8 +25,8 @@ from puntual.domain.judgement import before_head, judge
 from puntual.domain.message import Message
 from puntual.domain.page import Page
 from puntual.domain.run import RETENTION_MIN
-from puntual.domain.shard import HORIZON
 from puntual.domain.tenant import Tenant
+from tests.builders import HORIZON
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.hostile import (
     HostileAgenda,

@@ -4,8 +4,8 @@ import pytest
 
 from puntual.domain.agenda import Cursor
 from puntual.domain.schedule import ScheduleVersion
-from tests.builders import NINE, SCHEDULE, TENANT, a_cursor, a_rule, a_shard, a_version
-from tests.unit.application.world import HORIZON, World, io_points
+from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_cursor, a_rule, a_shard, a_version
+from tests.unit.application.world import World, io_points
 
 SOON = NINE + timedelta(minutes=5)
 EVERY_FIVE = a_version()

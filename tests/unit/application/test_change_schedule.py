@@ -25,8 +25,8 @@ from puntual.domain.schedule import (
     UnknownSchedule,
 )
 from puntual.domain.tenant import ScheduleId
-from tests.builders import NINE, TENANT, a_note, a_run, a_span, an_occurrence
-from tests.control_plane_world import HORIZON, KEY, World, a_definition
+from tests.builders import HORIZON, NINE, TENANT, a_note, a_run, a_span, an_occurrence
+from tests.control_plane_world import KEY, World, a_definition
 from tests.fakes.hostile import HostileSchedules, Hostility
 
 MINUTE = timedelta(minutes=1)

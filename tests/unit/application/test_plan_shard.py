@@ -9,9 +9,9 @@ from puntual.domain.instant import MINUTE
 from puntual.domain.lane import Lane
 from puntual.domain.run import Span
 from puntual.domain.shard import CLOSE_AFTER, LEASE
-from tests.builders import NINE, a_page, a_rule, a_shard, a_version
+from tests.builders import HORIZON, NINE, a_page, a_rule, a_shard, a_version
 from tests.fakes.hostile import Rates
-from tests.unit.application.world import HORIZON, World, dies, io_points
+from tests.unit.application.world import World, dies, io_points
 
 BUCKETS = 21
 """From ten minutes ago to ten minutes ahead, which is where a pass starts and ends."""
@@ -230,7 +230,7 @@ def test_a_quarantined_cursor_is_reported_and_its_bucket_still_closes() -> None:
     world.is_due(a_version(schedule="lost"), NINE - timedelta(minutes=8))
     report = a_pass(world)
     assert report.planned == 4
-    assert [text for text in report.quarantined if "lost" in text]
+    assert report.quarantined == 1
     assert world.shards.rows[0].drained_through == NINE - CLOSE_AFTER
 
 

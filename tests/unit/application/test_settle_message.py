@@ -3,7 +3,12 @@ from datetime import timedelta
 
 import pytest
 
-from puntual.application.settle_message import VERSIONS_CACHED_MAX, Settled, VersionCache
+from puntual.application.settle_message import (
+    UNAVAILABLE_WAIT,
+    VERSIONS_CACHED_MAX,
+    Settled,
+    VersionCache,
+)
 from puntual.domain.errors import Unavailable
 from puntual.domain.judgement import (
     FOREIGN_WAIT,
@@ -98,6 +103,17 @@ def test_p7_a_queue_that_does_not_answer_keeps_the_received_message() -> None:
     world.rates = Rates(timed_out=1.0)
     with pytest.raises(Unavailable):
         settle(world)
+
+
+def test_p7_a_table_that_does_not_answer_parks_the_message_for_a_moment() -> None:
+    world = a_world()
+
+    def unanswered(_: Message, __: Run | None, ___: Claim, ____: Standing) -> Settled | None:
+        raise Unavailable("no table answered")
+
+    settled = world.settle_message.settle(MESSAGE, unanswered)
+    assert settled == Settled(why="unavailable")
+    assert parked(world) == (MESSAGE, UNAVAILABLE_WAIT)
 
 
 def test_p7_a_message_that_meets_a_live_lease_parks_and_reads_no_head() -> None:

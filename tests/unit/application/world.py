@@ -19,7 +19,7 @@ from puntual.domain.message import Message
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleVersion
 from puntual.domain.target import Delivery, DeliveryResult
-from tests.builders import NINE, a_cursor, a_schedule
+from tests.builders import HORIZON, NINE, a_cursor, a_schedule
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.hostile import (
     HostileAgenda,
@@ -44,7 +44,6 @@ from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
 
-HORIZON = timedelta(seconds=600)
 SHARDS = 1
 
 

@@ -1,4 +1,4 @@
-"""What the AWS adapters share: which failures pass by themselves, and batches done to their end."""
+"""What the AWS adapters share: which failures pass, batches done to their end, a row of two."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,9 +11,12 @@ from botocore.exceptions import (
     HTTPClientError,
     ResponseStreamingError,
 )
+from pynamodb.attributes import JSONAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.exceptions import PynamoDBException
+from pynamodb.models import Model
 
 from puntual.domain.errors import Unavailable
+from puntual.domain.tenant import TenantId
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -23,14 +26,22 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef as MessageAttribute
 else:  # the stubs are for the checker; they are no part of the layer
     from botocore.client import BaseClient as DynamoDBClient
     from botocore.client import BaseClient as LambdaClient
     from botocore.client import BaseClient as SQSClient
 
-    PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
+    MessageAttribute = PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
 
-__all__ = ["DynamoDBClient", "LambdaClient", "PutItem", "SQSClient", "WriteRequest"]
+__all__ = [
+    "DynamoDBClient",
+    "LambdaClient",
+    "MessageAttribute",
+    "PutItem",
+    "SQSClient",
+    "WriteRequest",
+]
 
 type Item = dict[str, Value]
 """A row as the low-level client gives and takes it."""
@@ -118,6 +129,34 @@ def unavailable_if_transient(what: str) -> Iterator[None]:
         raise
 
 
+def took(write: Callable[[], object]) -> bool:
+    """Do a conditional write; False where its condition failed, which is an answer, no error."""
+    return lost_to(write) is None
+
+
+def lost_to(write: Callable[[], object]) -> Item | None:
+    """Do a conditional write; None if it took, else the row in its way if it asked for that."""
+    try:
+        write()
+    except ClientError as error:
+        if error_code(error) != CONDITION_FAILED:
+            raise
+        return cast("Item", error.response.get("Item", {}))
+    return None
+
+
+def put_if_absent(client: DynamoDBClient, table: str, item: Item, *, key: str) -> None:
+    """Put a row, or leave the one that is there; `key` names one of its key attributes."""
+    took(
+        lambda: client.put_item(
+            TableName=table,
+            Item=item,
+            ConditionExpression="attribute_not_exists(#key)",
+            ExpressionAttributeNames={"#key": key},
+        )
+    )
+
+
 def until_nothing_is_left[R](rest: R, send: Callable[[R], R], *, what: str, sleep: Sleep) -> None:
     """Send, and send again what was left unprocessed, until all of it is done (P9).
 
@@ -145,3 +184,20 @@ def bound[R](row: type[R], table: str) -> type[R]:
     namespace = {"Meta": type("Meta", (), meta), "__module__": row.__module__}
     metaclass: Callable[..., Any] = type(row)
     return cast("type[R]", metaclass(row.__name__, (row,), namespace))
+
+
+REGISTRATION = "registration"
+
+
+class RegistrationRow(Model):
+    """A tenant's quota and queues, and the count that the transactions on schedules keep."""
+
+    tenant = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    schedules_max = NumberAttribute()
+    schedules = NumberAttribute(default=0)
+    target_queues = JSONAttribute()
+
+
+def registration_key(tenant: TenantId) -> Item:
+    return {"tenant": {"S": tenant}, "item": {"S": REGISTRATION}}

@@ -325,7 +325,7 @@ def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
         webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
-        queues=SqsTargets(client=sqs_client()),
+        queues=SqsTargets(client=sqs_client(), clock=clock()),
         chance=chance(),
     )
 

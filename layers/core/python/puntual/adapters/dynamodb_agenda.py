@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import batched
 
-from botocore.exceptions import ClientError
+from aws_lambda_powertools import Logger
 
 from puntual.application.codec import bucket_text, cursor_of, cursor_text
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
     Sleep,
     WriteRequest,
     WriteRequests,
-    error_code,
+    put_if_absent,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -31,6 +30,8 @@ ITEMS_PER_BATCH_MAX = 25
 
 REASON_LENGTH_MAX = 500
 
+logger = Logger(child=True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoDbAgenda:
@@ -39,6 +40,17 @@ class DynamoDbAgenda:
     sleep: Sleep = time.sleep
 
     def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+        while True:  # each round sets at least one row aside
+            items = self._query(shard, bucket, limit)
+            cursors = tuple(
+                cursor
+                for item in items
+                if (cursor := self._cursor_or_aside(shard, item)) is not None
+            )
+            if cursors or not items:
+                return cursors
+
+    def _query(self, shard: int, bucket: datetime, limit: int) -> list[Item]:
         with unavailable_if_transient("read a bucket"):
             pages = self.client.get_paginator("query").paginate(
                 TableName=self.table,
@@ -48,11 +60,18 @@ class DynamoDbAgenda:
                 ConsistentRead=True,
                 PaginationConfig={"MaxItems": limit, "PageSize": limit},
             )
-            items = [item for page in pages for item in page["Items"]]
-        return tuple(
-            cursor_of(item["cursor"]["S"], scheduled_for=item["scheduled_for"]["S"])
-            for item in items
-        )
+            return [item for page in pages for item in page["Items"]]
+
+    def _cursor_or_aside(self, shard: int, item: Item) -> Cursor | None:
+        """Read a row; one that cannot be read is quarantined, so that its bucket can be closed."""
+        try:
+            return cursor_of(item["cursor"]["S"], scheduled_for=item["scheduled_for"]["S"])
+        except (KeyError, ValueError):
+            self._quarantine(shard, item, reason="unreadable")
+        key = {"bucket": item["bucket"], "cursor": item["cursor"]}
+        rest: WriteRequests = {self.table: [{"DeleteRequest": {"Key": key}}]}
+        until_nothing_is_left(rest, self._send, what="set a cursor aside", sleep=self.sleep)
+        return None
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         self._write("put cursors", shard, cursors, _put_request)
@@ -61,21 +80,17 @@ class DynamoDbAgenda:
         self._write("delete cursors", shard, cursors, _delete_request)
 
     def quarantine(self, shard: int, cursor: Cursor, *, reason: str) -> None:
-        item: Item = _item(shard, cursor) | {
+        self._quarantine(shard, _item(shard, cursor), reason=reason)
+
+    def _quarantine(self, shard: int, item: Item, *, reason: str) -> None:
+        # Here, since whoever plans may die before it tells of it.
+        logger.error("cursor quarantined", shard=shard, cursor=item["cursor"]["S"], reason=reason)
+        item = item | {
             "bucket": {"S": f"quarantine#{shard}"},
             "reason": {"S": reason[:REASON_LENGTH_MAX]},
         }
         with unavailable_if_transient("quarantine a cursor"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(#bucket)",
-                    ExpressionAttributeNames={"#bucket": "bucket"},
-                )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            put_if_absent(self.client, self.table, item, key="bucket")
 
     def _write(
         self,

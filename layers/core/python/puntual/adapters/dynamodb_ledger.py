@@ -8,9 +8,6 @@ stands beside the body: `row` (run, span or note), `id` (the occurrence's), `sta
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
-
-from botocore.exceptions import ClientError
 
 from puntual.application.codec import (
     note_of_text,
@@ -23,11 +20,10 @@ from puntual.application.codec import (
     span_text,
 )
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
     PutItem,
-    error_code,
+    lost_to,
     unavailable_if_transient,
 )
 from puntual.domain.instant import text_of
@@ -143,13 +139,7 @@ class DynamoDbLedger:
         }
         if values:
             request["ExpressionAttributeValues"] = values
-        try:
-            self.client.put_item(**request)
-        except ClientError as error:
-            if error_code(error) != CONDITION_FAILED:
-                raise
-            return cast("Item", error.response.get("Item", {}))
-        return None
+        return lost_to(lambda: self.client.put_item(**request))
 
     def _item(self, key: RunKey) -> Item | None:
         with unavailable_if_transient("read a run"):

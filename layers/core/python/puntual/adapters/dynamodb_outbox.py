@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from botocore.exceptions import ClientError
+from aws_lambda_powertools import Logger
 
 from puntual.application.codec import packed_page, page_key_text, page_of_packed
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
-    error_code,
+    put_if_absent,
     unavailable_if_transient,
 )
 from puntual.domain.instant import text_of
 from puntual.domain.page import Page
+
+logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +29,7 @@ class DynamoDbOutbox:
             "written_at": {"S": text_of(page.written_at)},
         }
         with unavailable_if_transient("put a page"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(#page)",
-                    ExpressionAttributeNames={"#page": "page"},
-                )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            put_if_absent(self.client, self.table, item, key="page")
 
     def delete(self, page: Page) -> None:
         with unavailable_if_transient("delete a page"):
@@ -58,7 +50,17 @@ class DynamoDbOutbox:
                 PaginationConfig={"MaxItems": limit},
             )
             bodies = [item["body"]["B"] for answer in answers for item in answer["Items"]]
-        return tuple(page_of_packed(body) for body in bodies)
+        pages = (_page_or_none(shard, body) for body in bodies)
+        return tuple(page for page in pages if page is not None)
+
+
+def _page_or_none(shard: int, body: bytes) -> Page | None:
+    """Read a page; one that cannot be read stays, and must not keep the others from going."""
+    try:
+        return page_of_packed(body)
+    except ValueError:
+        logger.exception("unreadable page", shard=shard)
+        return None
 
 
 def _key(page: Page) -> Item:

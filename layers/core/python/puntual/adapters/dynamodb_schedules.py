@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, Self
 
+from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
@@ -39,17 +40,20 @@ from puntual.application.ports import (
     TenantUnknown,
 )
 from puntual.aws import (
-    CONDITION_FAILED,
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
+    REGISTRATION,
     TRIES_MAX,
     WAITS,
     DynamoDBClient,
     Item,
     ReadRequests,
+    RegistrationRow,
     Sleep,
     bound,
     error_code,
+    registration_key,
+    took,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -59,14 +63,14 @@ from puntual.domain.instant import text_of
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 
+logger = Logger(child=True)
+
 HEADS_MAX = 100
 """What BatchGetItem takes in one call."""
 
 LISTING_PAGES_MAX = 20
 LISTING_PAGE_SIZE = 200
 """A filtered listing reads at most so much before it answers with what it found."""
-
-REGISTRATION = "registration"
 
 HEAD = 0
 """The head's place in each transaction."""
@@ -99,6 +103,17 @@ class HeadRow(Model):
     body = UnicodeAttribute()
     by_tenant: ClassVar[ByTenant] = ByTenant()
 
+    @classmethod
+    def of(cls, head: Schedule) -> Self:
+        return cls(
+            schedule_key_text(head.key),
+            tenant=head.tenant,
+            schedule=head.schedule,
+            version=head.version,
+            state=head.state,
+            body=head_text(head),
+        )
+
 
 class VersionRow(Model):
     tenant_schedule = UnicodeAttribute(hash_key=True)
@@ -112,15 +127,6 @@ class CursorRow(Model):
     bucket = UnicodeAttribute(hash_key=True)
     cursor = UnicodeAttribute(range_key=True)
     scheduled_for = UnicodeAttribute()
-
-
-class CountRow(Model):
-    """The part of a tenant's registration that transactions on schedules touch."""
-
-    tenant = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True)
-    schedules = NumberAttribute()
-    schedules_max = NumberAttribute()
 
 
 def _connection() -> Connection:
@@ -147,11 +153,11 @@ class DynamoDbSchedules:
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
     ) -> CreateResult:
         heads = bound(HeadRow, self.schedules_table)
-        counts = bound(CountRow, self.tenants_table)
+        counts = bound(RegistrationRow, self.tenants_table)
         write_id = _write_id(head, version, cursor, shard)
 
         def fill(transaction: TransactWrite) -> None:
-            transaction.save(_head_row(heads, head), heads.tenant_schedule.does_not_exist())
+            transaction.save(heads.of(head), heads.tenant_schedule.does_not_exist())
             self._save_version(transaction, version, write_id)
             self._save_cursor(transaction, cursor, shard)
             transaction.update(
@@ -177,7 +183,7 @@ class DynamoDbSchedules:
         ended = versions(schedule_key_text(head.key), version.version - 1)
 
         def fill(transaction: TransactWrite) -> None:
-            transaction.save(_head_row(heads, head), heads.version == version.version - 1)
+            transaction.save(heads.of(head), heads.version == version.version - 1)
             self._save_version(transaction, version, write_id)
             self._save_cursor(transaction, cursor, shard)
             transaction.update(
@@ -194,8 +200,8 @@ class DynamoDbSchedules:
 
     def complete(self, key: ScheduleKey, version: int) -> bool:
         with unavailable_if_transient("complete a schedule"):
-            try:
-                self.client.update_item(
+            return took(
+                lambda: self.client.update_item(
                     TableName=self.schedules_table,
                     Key=_key(key),
                     UpdateExpression="SET #state = :completed",
@@ -207,11 +213,7 @@ class DynamoDbSchedules:
                         ":version": {"N": str(version)},
                     },
                 )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
-                return False
-        return True
+            )
 
     def listed(
         self,
@@ -236,7 +238,8 @@ class DynamoDbSchedules:
             ).page_iter
             found: list[Schedule] = []
             for page in islice(pages, LISTING_PAGES_MAX):
-                found.extend(_head_of(item) for item in page["Items"])
+                heads_read = (_head_or_none(item) for item in page["Items"])
+                found.extend(head for head in heads_read if head is not None)
                 if len(found) >= limit:
                     break
         shown = tuple(found[:limit])
@@ -271,7 +274,8 @@ class DynamoDbSchedules:
             self.schedules_table: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}
         }
         until_nothing_is_left(rest, send, what="read heads", sleep=self.sleep)
-        return {head.key: head for head in map(_head_of, items)}
+        heads = (_head_or_none(item) for item in items)
+        return {head.key: head for head in heads if head is not None}
 
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
         item = self._version_item(key, version)
@@ -305,7 +309,7 @@ class DynamoDbSchedules:
         transaction.save(row)
 
     def _give_quota_back(self, transaction: TransactWrite, tenant: TenantId) -> None:
-        counts = bound(CountRow, self.tenants_table)
+        counts = bound(RegistrationRow, self.tenants_table)
         transaction.update(
             counts(tenant, REGISTRATION),
             actions=[counts.schedules.set(counts.schedules - 1)],
@@ -357,7 +361,7 @@ class DynamoDbSchedules:
         with unavailable_if_transient("read a tenant"):
             answer = self.client.get_item(
                 TableName=self.tenants_table,
-                Key={"tenant": {"S": tenant}, "item": {"S": REGISTRATION}},
+                Key=registration_key(tenant),
                 ConsistentRead=True,
             )
         return QuotaReached() if "Item" in answer else TenantUnknown()
@@ -372,15 +376,13 @@ class DynamoDbSchedules:
         return answer.get("Item")
 
 
-def _head_row(heads: type[HeadRow], head: Schedule) -> HeadRow:
-    return heads(
-        schedule_key_text(head.key),
-        tenant=head.tenant,
-        schedule=head.schedule,
-        version=head.version,
-        state=head.state,
-        body=head_text(head),
-    )
+def _head_or_none(item: Item) -> Schedule | None:
+    """Read a head of a batch; one that cannot be read must not keep the others from being read."""
+    try:
+        return _head_of(item)
+    except ValueError:
+        logger.exception("unreadable head", schedule=item["tenant_schedule"]["S"])
+        return None
 
 
 def _head_of(item: Item) -> Schedule:

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from botocore.exceptions import ClientError
-
 from puntual.aws import (
-    CONDITION_FAILED,
     DynamoDBClient,
     Item,
-    error_code,
+    put_if_absent,
+    took,
     unavailable_if_transient,
 )
 from puntual.domain.instant import instant_of, text_of
@@ -26,16 +24,7 @@ class DynamoDbShards:
         if self.get(shard.shard) is not None:
             return
         with unavailable_if_transient("make a shard"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=_item(shard),
-                    ConditionExpression="attribute_not_exists(#shard)",
-                    ExpressionAttributeNames={"#shard": "shard"},
-                )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
+            put_if_absent(self.client, self.table, _item(shard), key="shard")
 
     def get(self, shard: int) -> Shard | None:
         with unavailable_if_transient("read a shard"):
@@ -100,8 +89,8 @@ class DynamoDbShards:
         self, shard: int, update: str, condition: str, *, names: dict[str, str], values: Item
     ) -> bool:
         with unavailable_if_transient("update a shard"):
-            try:
-                self.client.update_item(
+            return took(
+                lambda: self.client.update_item(
                     TableName=self.table,
                     Key=_key(shard),
                     UpdateExpression=update,
@@ -109,11 +98,7 @@ class DynamoDbShards:
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues=values,
                 )
-            except ClientError as error:
-                if error_code(error) != CONDITION_FAILED:
-                    raise
-                return False
-        return True
+            )
 
 
 def _key(shard: int) -> Item:

@@ -2,23 +2,8 @@
 
 from dataclasses import dataclass
 
-from pynamodb.attributes import JSONAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.models import Model
-
-from puntual.aws import bound, unavailable_if_transient
+from puntual.aws import REGISTRATION, RegistrationRow, bound, unavailable_if_transient
 from puntual.domain.tenant import Tenant, TenantId
-
-REGISTRATION = "registration"
-
-
-class RegistrationRow(Model):
-    """Quota, queues, and the count of schedules that the transactions on schedules keep."""
-
-    tenant = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True)
-    schedules_max = NumberAttribute()
-    schedules = NumberAttribute(default=0)
-    target_queues = JSONAttribute()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from puntual.domain.instant import text_of
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
 
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
-ANSWER_BYTES_MAX = 16 * 1024
+INTERIM_ANSWERS_MAX = 20
 SECONDS_LEFT_MIN = 0.001
 _EMBEDS_IPV4 = (
     ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
@@ -56,6 +56,18 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
+class FinalAnswer(http.client.HTTPResponse):
+    """Skips interim answers (RFC 9110, 15.2): the library itself skips none but 100."""
+
+    def begin(self) -> None:
+        super().begin()
+        for _ in range(INTERIM_ANSWERS_MAX):
+            if not 101 < self.status < 200:  # noqa: PLR2004 what may come before the final one
+                return
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpWebhooks:
     """`allow_private` is for one machine only: it lets a receiver on loopback be reached."""
@@ -76,6 +88,8 @@ class HttpWebhooks:
         ended = threading.Event()
         try:
             addresses = self._checked_addresses(url.hostname or "", port)
+            if self.clock.now() >= delivery.deadline:
+                return Failed(detail="timeout: the name was slow to resolve", retryable=True)
             with self._connected(url, addresses, port, delivery.deadline, ended) as connection:
                 return self._posted(connection, url, delivery, ended)
         except AddressRefused as error:
@@ -110,6 +124,7 @@ class HttpWebhooks:
         otherwise outlive the lease.
         """
         connection = http.client.HTTPConnection(url.hostname or "", port)
+        connection.response_class = FinalAnswer
         raw = _first_that_answers(addresses, port, self._seconds_left(deadline))
         line = raw.dup()  # TLS takes the first handle over, and the watchdog would hold nothing
 
@@ -151,10 +166,8 @@ class HttpWebhooks:
         answer = connection.getresponse()
         if ended.is_set():
             raise TimeoutError  # headers that were cut off look as if they had ended there
-        result = _result(answer, self.clock.now())
-        with _quiet():
-            answer.read(ANSWER_BYTES_MAX)  # so that a polite receiver sees its answer taken
-        return result
+        # The body is never read: it says nothing that counts, and may be endless.
+        return _result(answer, self.clock.now())
 
 
 def _first_that_answers(addresses: list[str], port: int, seconds: float) -> socket.socket:

@@ -1,16 +1,13 @@
 """Queue targets: a tenant's registered SQS queue, standard or FIFO."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from puntual.application.ports import Clock
+from puntual.aws import MessageAttribute, SQSClient, error_code
 from puntual.domain.instant import text_of
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, QueueTarget
-
-if TYPE_CHECKING:  # stubs are not in the layer
-    from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
 
 QUEUES_KNOWN_MAX = 1_000
 
@@ -29,7 +26,8 @@ _FINAL_ERRORS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqsTargets:
-    client: "SQSClient"
+    client: SQSClient
+    clock: Clock
     _urls: dict[str, str] = field(default_factory=dict)
 
     def deliver(self, delivery: Delivery) -> DeliveryResult:
@@ -42,6 +40,8 @@ class SqsTargets:
             return Failed(detail=f"SQS queue of region {region}", retryable=False)
         try:
             url = self._url(target.arn)
+            if self.clock.now() >= delivery.deadline:
+                return Failed(detail="timeout before the send", retryable=True)
             if target.is_fifo:
                 sent = self.client.send_message(
                     QueueUrl=url,
@@ -57,7 +57,7 @@ class SqsTargets:
                     MessageAttributes=_attributes(delivery),
                 )
         except ClientError as error:
-            code = error.response.get("Error", {}).get("Code", "unknown")
+            code = error_code(error) or "unknown"
             return Failed(detail=f"SQS {code}", retryable=code not in _FINAL_ERRORS)
         except BotoCoreError as error:
             return Failed(detail=f"SQS {type(error).__name__}", retryable=True)
@@ -73,7 +73,7 @@ class SqsTargets:
         return self._urls[arn]
 
 
-def _attributes(delivery: Delivery) -> dict[str, "MessageAttributeValueTypeDef"]:
+def _attributes(delivery: Delivery) -> dict[str, MessageAttribute]:
     occurrence = delivery.occurrence
     texts = {
         "Idempotency-Key": occurrence.id,

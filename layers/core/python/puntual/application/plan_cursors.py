@@ -6,6 +6,7 @@ from datetime import datetime
 
 from puntual.application.ports import Agenda, Clock, Ledger, Outbox, Schedules
 from puntual.domain.agenda import Cursor
+from puntual.domain.errors import Unavailable
 from puntual.domain.expression import Rule
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX, Page, Planned
 from puntual.domain.planning import CursorPlan, plan_cursor
@@ -74,9 +75,11 @@ class PlanCursors:
         work = Work()
         for cursor in cursors:
             head = heads.get(cursor.key)
-            ended = self._ended(cursor, head)
             try:
+                ended = self._ended(cursor, head)
                 plans = _plans(cursor, head, ended, now=now, through=through, memo=memo)
+            except Unavailable:
+                raise
             except Exception as error:  # noqa: BLE001 one cursor must never stop its shard
                 work.quarantined.append((cursor, f"{type(error).__name__}: {error}"))
                 continue
@@ -116,7 +119,7 @@ def _plans(
 ) -> list[CursorPlan]:
     """Give the plans of a cursor and, up to `through`, of those that follow it."""
     if head is None:
-        raise LookupError("the cursor's schedule does not exist")
+        raise LookupError("the cursor's schedule does not exist or cannot be read")
     plans = [plan_cursor(cursor, head=head, ended=ended, now=now, next_fire=memo)]
     while through is not None and len(plans) < OCCURRENCES_PER_PAGE_MAX:
         following = plans[-1].next_cursor

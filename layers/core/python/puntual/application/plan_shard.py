@@ -1,7 +1,7 @@
 """A planner's pass over one shard: announce, read each bucket until it is empty, close the old."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from puntual.application.plan_cursors import NextFires, PlanCursors, Work
@@ -20,14 +20,14 @@ LEASE_RENEWED_AFTER = LEASE / 3
 
 @dataclass(slots=True)
 class PlanReport:
-    """What a pass did. `leased` is False where another planner holds the shard."""
+    """What a pass did. `leased` is False where there is no such shard, or another holds it."""
 
     shard: int
     leased: bool = False
     buckets: int = 0
     planned: int = 0
     spans: int = 0
-    quarantined: list[str] = field(default_factory=list)
+    quarantined: int = 0
     relayed: int = 0
     completed_through: datetime | None = None
     drained_through: datetime | None = None
@@ -35,7 +35,7 @@ class PlanReport:
     def count(self, work: Work) -> None:
         self.planned += len(work.planned)
         self.spans += len(work.spans)
-        self.quarantined += [f"{cursor.key}: {reason}" for cursor, reason in work.quarantined]
+        self.quarantined += len(work.quarantined)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,10 @@ class Schedules(Protocol):
     def head(self, key: ScheduleKey) -> Schedule | None: ...
 
     def heads(self, keys: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
-        """Up to 100 distinct keys; one that is absent is absent, never merely unprocessed."""
+        """Up to 100 distinct keys; one that is left out is absent, never merely unprocessed.
+
+        A head that cannot be read is left out too, so that it does not keep others from planning.
+        """
 
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None: ...
 
@@ -116,7 +119,10 @@ class Agenda(Protocol):
     """Cursors by bucket and shard. Batches are never done until their unprocessed rest is (P9)."""
 
     def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
-        """The first cursors of a bucket, strongly consistent; empty means that it is empty."""
+        """The first cursors of a bucket, strongly consistent; empty means that it is empty.
+
+        A row that cannot be read is moved to quarantine.
+        """
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None: ...
 
@@ -133,7 +139,7 @@ class Outbox(Protocol):
     def delete(self, page: Page) -> None: ...
 
     def left(self, shard: int, *, written_before: datetime, limit: int) -> tuple[Page, ...]:
-        """Pages that nobody has relayed yet, strongly consistent."""
+        """Pages that nobody has relayed yet, strongly consistent, but for those unreadable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from puntual.application.ports import Clock, IdSource, Lanes, Ledger, Schedules, Sending
+from puntual.domain.errors import Unavailable
 from puntual.domain.expression import Rule
 from puntual.domain.judgement import (
     LOST_RACES_MAX,
@@ -29,6 +30,8 @@ from puntual.domain.run import Run
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 
 VERSIONS_CACHED_MAX = 256
+
+UNAVAILABLE_WAIT = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ JudgeByHead = Callable[[Message, Run | None, Standing, datetime], Verdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleMessage:
-    """Settles one message by the rules of DESIGN: P3, P5-P7, E1, E3-E6, E11.
+    """Settles one message by the rules of docs/design.md: P3, P5-P7, E1, E3-E6, E11.
 
     Parking is the one way to wait: record, send the message anew, and only then let the received
     one be deleted (P7). All waits are sends, so a claim is always backed by one live message.
@@ -81,12 +84,17 @@ class SettleMessage:
     def settle(self, message: Message, on_claim: OnClaim) -> Settled:
         """Judge a message until a verdict holds; `on_claim` gives None for a lost race.
 
-        Raises `Unavailable` where a table or queue did not answer: the message must be kept.
+        Where a table or queue did not answer, it parks for a moment: a message that is merely kept
+        comes back after the longest life of an executor. Raises `Unavailable` where not even
+        parking is possible: the message must be kept then.
         """
-        for _ in range(LOST_RACES_MAX):
-            settled = self._once(message, on_claim)
-            if settled is not None:
-                return settled
+        try:
+            for _ in range(LOST_RACES_MAX):
+                settled = self._once(message, on_claim)
+                if settled is not None:
+                    return settled
+        except Unavailable:
+            return self.park(message, self.clock.now() + UNAVAILABLE_WAIT, why="unavailable")
         lost_races = message.lost_races + 1
         again = replace(message, lost_races=lost_races)
         parked = self.park(again, self.clock.now() + PARK_MIN, why="lost races")

@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-HORIZON = timedelta(seconds=600)
-"""How far ahead of its time an occurrence is planned."""
-
 CLOSE_AFTER = timedelta(minutes=5)
 """Age of a bucket's end at which it may be closed: no writer of a first cursor lives so long."""
 

@@ -10,6 +10,9 @@ from puntual.domain.errors import Rejected
 from puntual.domain.occurrence import Occurrence
 
 TIMEOUT_DEFAULT = timedelta(seconds=10)
+QUEUE_TIMEOUT = timedelta(seconds=45)
+"""Bounds the calls that a send may take, each with its repetitions, by the client's settings."""
+
 URL_LENGTH_MAX = 2048
 HOST_LENGTH_MAX = 253
 QUEUE_NAME_PREFIX = "puntual-target-"
@@ -35,7 +38,7 @@ class QueueTarget:
     """An SQS queue that the tenant's registration lists; its name says whether it is FIFO."""
 
     arn: str
-    timeout: timedelta = TIMEOUT_DEFAULT
+    timeout: timedelta = QUEUE_TIMEOUT
 
     @property
     def is_fifo(self) -> bool:

@@ -1,0 +1,58 @@
+"""A row that cannot be read stops nobody: a later release wrote it, or it was damaged."""
+
+from datetime import timedelta
+from typing import Any
+
+from puntual.aws import Item
+from puntual.domain.instant import text_of
+from tests.builders import NINE, a_cursor, a_page, a_planned, a_schedule, a_tenant, a_version
+from tests.contract.conftest import Aws
+
+BUCKET = "2026-11-30T09:00Z#0"
+
+
+def rows_of(aws: Aws, table: str) -> list[Any]:
+    return aws.dynamodb.scan(TableName=table)["Items"]
+
+
+def damage(aws: Aws, table: str, item: Item, **changed: str) -> None:
+    texts: Item = {name: {"S": text} for name, text in changed.items()}
+    aws.dynamodb.put_item(TableName=table, Item=item | texts)
+
+
+def test_heads_that_cannot_be_read_are_left_out_and_the_others_given(aws: Aws) -> None:
+    aws.world.tenants.register(a_tenant())
+    keys = []
+    for name in ("good", "later"):
+        version = a_version(schedule=name)
+        head = a_schedule(version)
+        aws.schedules.create(head, version, None, shard=0)
+        keys.append(head.key)
+    [later] = [row for row in rows_of(aws, "schedules") if row["schedule"]["S"] == "later"]
+    damage(aws, "schedules", later, body=later["body"]["S"].replace("fire_once", "of the future"))
+    assert set(aws.schedules.heads(keys)) == {keys[0]}
+
+
+def test_cursors_that_cannot_be_read_go_to_quarantine_and_the_bucket_empties(aws: Aws) -> None:
+    for number in range(3):
+        item: Item = {"bucket": {"S": BUCKET}, "cursor": {"S": f"junk-{number}"}}
+        damage(aws, "agenda", item, scheduled_for="never")
+    cursor = a_cursor(NINE)
+    aws.agenda.put(0, [cursor])
+    bucket = cursor.bucket
+    assert aws.agenda.due(0, bucket, limit=2) == (cursor,)
+    aws.agenda.delete(0, [cursor])
+    assert aws.agenda.due(0, bucket, limit=2) == ()
+    quarantined = {row["cursor"]["S"] for row in rows_of(aws, "agenda")}
+    assert quarantined == {"junk-0", "junk-1", "junk-2"}
+    assert {row["bucket"]["S"] for row in rows_of(aws, "agenda")} == {"quarantine#0"}
+
+
+def test_pages_that_cannot_be_read_stay_and_the_others_are_given(aws: Aws) -> None:
+    page = a_page(a_planned(), written_at=NINE)
+    aws.world.outbox.put(page)
+    junk: Item = {"shard": {"N": "0"}, "body": {"B": b"junk"}}
+    damage(aws, "outbox", junk, page="2026-11-30T08:59Z#junk", written_at=text_of(NINE))
+    left = aws.world.outbox.left(0, written_before=NINE + timedelta(minutes=2), limit=10)
+    assert left == (page,)
+    assert len(rows_of(aws, "outbox")) == 2
