@@ -92,10 +92,10 @@ class HttpWebhooks:
                 return Failed(detail="timeout: the name was slow to resolve", retryable=True)
             with self._connected(url, addresses, port, delivery.deadline, ended) as connection:
                 return self._posted(connection, url, delivery, ended)
-        except AddressRefused as error:
-            return Failed(detail=str(error), retryable=False)
-        except UnicodeError:
-            return Failed(detail="the host is not a name that DNS can hold", retryable=False)
+        except (AddressRefused, UnicodeError) as error:
+            no_name = isinstance(error, UnicodeError)
+            detail = "the host is not a name that DNS can hold" if no_name else str(error)
+            return Failed(detail=detail, retryable=False)
         except (OSError, http.client.HTTPException) as error:
             if ended.is_set() or isinstance(error, TimeoutError):
                 return Failed(detail=f"timeout after {seconds:.1f} s", retryable=True)
