@@ -18,7 +18,6 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import SplitResult, urlsplit
 
 from puntual.application.ports import Clock
-from puntual.domain.instant import text_of
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
 
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
@@ -196,17 +195,12 @@ def _quiet() -> Iterator[None]:
 
 
 def _headers(host: str, delivery: Delivery) -> dict[str, str]:
-    occurrence = delivery.occurrence
     return {
         "Host": host,
         "Content-Type": "application/json",
         "User-Agent": "Puntual",
         "Connection": "close",
-        "Idempotency-Key": occurrence.id,
-        "Puntual-Tenant": occurrence.tenant,
-        "Puntual-Schedule": occurrence.schedule,
-        "Puntual-Scheduled-For": text_of(occurrence.scheduled_for),
-        "Puntual-Attempt": str(delivery.attempt),
+        **delivery.told(),
     }
 
 

@@ -6,7 +6,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from puntual.application.ports import Clock
 from puntual.aws import MessageAttribute, SQSClient, error_code
-from puntual.domain.instant import text_of
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, QueueTarget
 
 QUEUES_KNOWN_MAX = 1_000
@@ -74,12 +73,6 @@ class SqsTargets:
 
 
 def _attributes(delivery: Delivery) -> dict[str, MessageAttribute]:
-    occurrence = delivery.occurrence
-    texts = {
-        "Idempotency-Key": occurrence.id,
-        "Puntual-Tenant": occurrence.tenant,
-        "Puntual-Schedule": occurrence.schedule,
-        "Puntual-Scheduled-For": text_of(occurrence.scheduled_for),
-        "Puntual-Attempt": str(delivery.attempt),
+    return {
+        name: {"DataType": "String", "StringValue": text} for name, text in delivery.told().items()
     }
-    return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import SplitResult, urlsplit
 
 from puntual.domain.errors import Rejected
+from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
 
 TIMEOUT_DEFAULT = timedelta(seconds=10)
@@ -117,6 +118,16 @@ class Delivery:
     target: Target
     payload: str = field(repr=False)
     deadline: datetime
+
+    def told(self) -> dict[str, str]:
+        """Give what every target is told beside the payload, by name."""
+        return {
+            "Idempotency-Key": self.occurrence.id,
+            "Puntual-Tenant": self.occurrence.tenant,
+            "Puntual-Schedule": self.occurrence.schedule,
+            "Puntual-Scheduled-For": text_of(self.occurrence.scheduled_for),
+            "Puntual-Attempt": str(self.attempt),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
