@@ -248,9 +248,7 @@ def verdict(faults: list[str]) -> int:
         console.print(f"[red]✗[/red] {fault}", highlight=False)
     if not faults:
         console.print("[green]✓[/green] every expected occurrence arrived exactly once")
-    console.print(
-        "The local system goes on running: `make up` says what to try, `make down` ends it."
-    )
+    console.print("The local system runs on: `make up` says what to try, `make down` stops it.")
     return 1 if faults else 0
 
 

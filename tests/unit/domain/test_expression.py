@@ -100,7 +100,7 @@ def a_rule(
         ("0\u00a09 * * *", ["printable ASCII"]),
         ("٣ 9 * * *", ["printable ASCII"]),
         ("0 " + "1," * 130 + "1 * * *", ["at most 256 characters"]),
-        (None, ["None", "five unix cron fields"]),
+        (None, ["nothing", "five unix cron fields"]),
         (5, ["5", "five unix cron fields"]),
     ],
 )

@@ -6,10 +6,14 @@ class PuntualError(Exception):
 
 
 class Rejected(PuntualError):
-    """The request must be changed: it names the field, the value and what is allowed there."""
+    """The request must be changed: it names the field, the value and what is allowed there.
+
+    A value of None stands for one that is missing.
+    """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
-        super().__init__(f"{field}: {_cut(repr(value))} is not allowed; allowed: {allowed}")
+        what = "nothing" if value is None else _cut(repr(value))
+        super().__init__(f"{field}: {what} is not allowed; allowed: {allowed}")
         self.field, self.value, self.allowed = field, _shown(value), allowed
 
 
