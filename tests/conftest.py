@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Before any AWS library reads the environment: these open nothing, wherever they would be sent.
 os.environ.update(
@@ -25,8 +25,12 @@ for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL"):
     os.environ.pop(name, None)
 
 # How long an example takes says more about the machine than about the code.
-settings.register_profile("default", deadline=None)
-settings.register_profile("nightly", deadline=None, max_examples=2_000)
+# How fast examples come is the machine's affair, and says nothing about the code.
+UNHURRIED = [HealthCheck.too_slow]
+settings.register_profile("default", deadline=None, suppress_health_check=UNHURRIED)
+settings.register_profile(
+    "nightly", deadline=None, suppress_health_check=UNHURRIED, max_examples=2_000
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _connect = socket.socket.connect
