@@ -17,7 +17,7 @@ class BuryMessage:
     def __call__(self, message: Message) -> Settled:
         """Settle a dead-lettered message; what still must wait goes back to its lane.
 
-        Raises `Unavailable` where a table or queue did not answer: the message must be kept.
+        Raises `Unavailable` where not even parking was possible: the message must be kept.
         """
         return self.settle_message.settle(message, self._bury)
 

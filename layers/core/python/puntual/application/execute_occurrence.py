@@ -27,7 +27,7 @@ class ExecuteOccurrence:
     def __call__(self, message: Message) -> Settled:
         """Handle one received message.
 
-        Raises `Unavailable` where a table or queue did not answer: the message must be kept.
+        Raises `Unavailable` where not even parking was possible: the message must be kept.
         """
         return self.settle_message.settle(message, self._claim)
 
