@@ -93,8 +93,9 @@ e2e: setup $(STAMPS)/layer-host ## End-to-end tests on a local system of their o
 	@export PUNTUAL_PORT=$(E2E_PORT) PUNTUAL_STATE=.local/e2e; \
 	trap '$(PY) -m scripts.local down' EXIT; \
 	$(PY) -m scripts.local up; \
-	$(OFFLINE) $(PY) -m pytest -n $(E2E_WORKERS) -m "not disruptive" tests/e2e; \
-	$(OFFLINE) $(PY) -m pytest -n 2 -m disruptive tests/e2e
+	$(OFFLINE) $(PY) -m pytest -n $(E2E_WORKERS) -m "not disruptive and not kills_api" tests/e2e; \
+	$(OFFLINE) $(PY) -m pytest -n 2 -m disruptive tests/e2e; \
+	$(OFFLINE) $(PY) -m pytest -m kills_api tests/e2e
 
 .PHONY: check
 check: lint types imports test synth templates e2e ## Everything CI runs
