@@ -7,20 +7,20 @@ everything odd (gaps, repeated hours, skipped days) lies between two stretches.
 
 import re
 from bisect import bisect_right
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from puntual.domain.errors import Rejected
 
-PERIOD_SECONDS = 2**25
-"""About 388 days: how much of a zone's history is worked out, and remembered, at once."""
+PERIOD_SECONDS = 2**22
+"""About 49 days: how much of a zone's history is worked out, and remembered, at once."""
 
-PROBE_SECONDS = 2**18
-"""About 3 days: the closest two changes since 1900 in the zone data are 7 days apart."""
+PROBE_SECONDS = 2**19
+"""About 6 days: the closest two changes since 1900 in the zone data are 7 days apart."""
 
-PERIODS_KEPT_MAX = 2048
+PERIODS_KEPT_MAX = 8192
 WALL_SPREAD_SECONDS = 2 * 86_400
 """More than any wall clock is ahead of or behind UTC, plus the longest jump of one."""
 
@@ -143,6 +143,6 @@ def _change(info: ZoneInfo, low: int, high: int) -> int:
 
 
 def _offset(info: ZoneInfo, instant: int) -> int:
-    offset = datetime.fromtimestamp(instant, UTC).astimezone(info).utcoffset()
+    offset = datetime.fromtimestamp(instant, info).utcoffset()
     assert offset is not None
     return offset.days * 86_400 + offset.seconds
