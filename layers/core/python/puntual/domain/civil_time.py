@@ -14,11 +14,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from puntual.domain.errors import Rejected
 
-PERIOD_SECONDS = 2**22
-"""About 49 days: how much of a zone's history is worked out, and remembered, at once."""
+PERIOD_SECONDS = 48 * 86_400
+"""How much of a zone's history is worked out, and remembered, at once."""
 
-PROBE_SECONDS = 2**19
-"""About 6 days: the closest two changes since 1900 in the zone data are 7 days apart."""
+PROBE_SECONDS = 6 * 86_400
+"""The closest two changes since 1900 in the zone data are 7 days apart."""
+
+USUAL_GRAIN_SECONDS = 15 * 60
+"""Nearly all changes come at a quarter hour of UTC; periods and probes do."""
 
 PERIODS_KEPT_MAX = 8192
 WALL_SPREAD_SECONDS = 2 * 86_400
@@ -133,12 +136,15 @@ def _period(zone: str, index: int) -> tuple[list[int], list[Stretch]]:
 def _change(info: ZoneInfo, low: int, high: int) -> int:
     """Find the first instant in low < instant <= high with another offset than `low`."""
     before = _offset(info, low)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _offset(info, middle) == before:
-            low = middle
-        else:
-            high = middle
+    for grain in (USUAL_GRAIN_SECONDS, 1):
+        while high - low > grain:
+            middle = low + (high - low) // grain // 2 * grain
+            if _offset(info, middle) == before:
+                low = middle
+            else:
+                high = middle
+        if _offset(info, high - 1) == before:
+            break
     return high
 
 

@@ -173,9 +173,11 @@ class WallPattern:
             if following == 0 or self._years[following - 1] != day.year:
                 last = following == len(self._years)
                 return date.max if last else date(self._years[following], 1, 1)
+        if self._nearest_weekday is None:
+            return None
         # The library moves 29W of a short February to the 28th; such a month has no 29th.
         length = monthrange(day.year, day.month)[1]
-        if self._nearest_weekday is not None and self._nearest_weekday > length:
+        if self._nearest_weekday > length:
             return day.replace(day=length) + timedelta(days=1)
         return None
 
@@ -212,12 +214,14 @@ class CronClock:
     def next_after(self, instant: int) -> int | None:
         """Walk the stretches from `instant` on, but straight to the one that holds a match."""
         earliest = instant + 1
+        asked, wall = 0, -1
         for _ in range(STRETCHES_MAX):
             stretch = stretch_at(self._zone, earliest)
             if earliest == stretch.start and self._late_fire(stretch):
                 return earliest
             low, high = self._walls_of(stretch, earliest)
-            wall = self.pattern.first_from(low)
+            if wall is None or not asked <= low <= wall:
+                asked, wall = low, self.pattern.first_from(low)
             if wall is not None and wall < high:
                 return wall - stretch.offset
             # Clocks that go back may show walls again that come before the ones asked for.
