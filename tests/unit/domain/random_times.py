@@ -35,8 +35,11 @@ def weekday_of(day: date) -> int:
     return day.isoweekday() % 7
 
 
-def every_day(_: date) -> bool:
+def _any(_: date) -> bool:
     return True
+
+
+EVERY_DAY: Days = _any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +139,8 @@ def a_unix_cron(chance: Random, near: datetime) -> Times:
     minute, hour, times = _times_of_day(chance, near)
     month, in_month = _months(chance, near)
     both = chance.random() < 0.2
-    day, on_day = "*", every_day
-    weekday, on_weekday = "*", every_day
+    day, on_day = "*", EVERY_DAY
+    weekday, on_weekday = "*", EVERY_DAY
     if both or chance.random() < 0.25:
         day, on_day = _days(chance, near, stars=not both, nearest=not both)
     if both or (day == "*" and chance.random() < 0.35):
@@ -156,7 +159,7 @@ def an_eventbridge_cron(chance: Random, near: datetime) -> Times:
     minute, hour, times = _times_of_day(chance, near)
     month, in_month = _months(chance, near)
     year, in_year = _years(chance, near)
-    day, weekday, on_day = chance.choice(["*", "?"]), "?", every_day
+    day, weekday, on_day = chance.choice(["*", "?"]), "?", EVERY_DAY
     if day == "?":
         weekday = "*"
     if chance.random() < 0.5:
@@ -183,7 +186,7 @@ def _times_of_day(chance: Random, near: datetime) -> tuple[str, str, frozenset[t
 
 def _months(chance: Random, near: datetime) -> tuple[str, Days]:
     if chance.random() < 0.75:
-        return "*", every_day
+        return "*", EVERY_DAY
     field = Field(low=1, high=12, near=near.month, star_high=12, names=MONTHS)
     text, months = field.terms(chance)
     return text, lambda day: day.month in months
@@ -191,7 +194,7 @@ def _months(chance: Random, near: datetime) -> tuple[str, Days]:
 
 def _years(chance: Random, near: datetime) -> tuple[str, Days]:
     if chance.random() < 0.6:
-        return "*", every_day
+        return "*", EVERY_DAY
     near_year = min(max(near.year, 1970), 2199)
     field = Field(low=1970, high=2199, near=near_year, star_high=2199).without("wrap")
     text, years = field.terms(chance)

@@ -261,6 +261,12 @@ def test_an_expression_without_h_stays_as_it_was_written() -> None:
         ("cron(0 9 l * ? *)", "0 9 L * *"),
         ("0 9 15w * *", "cron(0 9 15W * ? *)"),
         ("0 0 1-31 * 1", "0 0 * * *"),  # either-or with every day written out
+        # Thirty days and L are not every day.
+        ("0 0 1-29,31,L 1,3,5,7,8,10,12 *", "0 0 1-29,31 1,3,5,7,8,10,12 *"),
+        ("0 0 1-29,31,L 4,6,9,11 *", "0 0 1-30 4,6,9,11 *"),
+        ("0 0 1-28,30,31,L 2 *", "0 0 1-28,L 2 *"),
+        ("cron(0 0 1-30,L * ? *)", "0 0 1-30,L * *"),
+        ("0 0 2-31,L * *", "0 0 2-31 * *"),
     ],
 )
 def test_two_spellings_fire_alike(expression: str, same_as: str) -> None:

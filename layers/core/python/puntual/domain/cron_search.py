@@ -48,6 +48,7 @@ class WallPattern:
         "_library",
         "_minutes",
         "_nearest_weekday",
+        "_only_as_last",
         "_shapes_known",
         "_years",
     )
@@ -56,6 +57,7 @@ class WallPattern:
         self._hours, self._minutes = sorted(fields.hours), sorted(fields.minutes)
         self._years = None if fields.years is None else sorted(fields.years)
         self._nearest_weekday = fields.nearest_weekday
+        self._only_as_last = fields.day_named_only_as_last
         self._every_day = fields.names_every_day
         self._days_known: dict[int, int | None] = {}
         self._shapes_known: dict[tuple[int, bool, int], int | None] = {}
@@ -165,7 +167,7 @@ class WallPattern:
 
         The last date there is means that no day is.
         """
-        if self._years is None and self._nearest_weekday is None:
+        if self._years is None and self._nearest_weekday is None and self._only_as_last is None:
             return None
         day = _EPOCH + timedelta(days=day_number)
         if self._years is not None:
@@ -173,12 +175,14 @@ class WallPattern:
             if following == 0 or self._years[following - 1] != day.year:
                 last = following == len(self._years)
                 return date.max if last else date(self._years[following], 1, 1)
-        if self._nearest_weekday is None:
+        if self._nearest_weekday is None and day.day != self._only_as_last:
             return None
-        # The library moves 29W of a short February to the 28th; such a month has no 29th.
         length = monthrange(day.year, day.month)[1]
-        if self._nearest_weekday > length:
+        # The library moves 29W of a short February to the 28th; such a month has no 29th.
+        if self._nearest_weekday is not None and self._nearest_weekday > length:
             return day.replace(day=length) + timedelta(days=1)
+        if day.day == self._only_as_last != length:
+            return day + timedelta(days=1)
         return None
 
 
@@ -214,7 +218,8 @@ class CronClock:
     def next_after(self, instant: int) -> int | None:
         """Walk the stretches from `instant` on, but straight to the one that holds a match."""
         earliest = instant + 1
-        asked, wall = 0, -1
+        asked: int = 0
+        wall: int | None = -1
         for _ in range(STRETCHES_MAX):
             stretch = stretch_at(self._zone, earliest)
             if earliest == stretch.start and self._late_fire(stretch):
