@@ -84,6 +84,10 @@ imports: setup ## Who may import whom
 test: setup ## Every test that needs no emulator
 	$(PYTEST) --ignore=tests/e2e
 
+.PHONY: cases
+cases: setup ## Run a file of cron cases through the time engine: make cases FILE=path
+	@$(OFFLINE) $(PY) -m scripts.cases "$${FILE:-}"
+
 .PHONY: sim
 sim: setup ## Hostile interleavings of the real use cases: make sim SEEDS=1000
 	PUNTUAL_SEEDS=$(SEEDS) $(PYTEST) tests/simulation
