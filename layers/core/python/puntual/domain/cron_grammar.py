@@ -77,11 +77,15 @@ class CronFields:
 
         The years, a February too short for 29W and a day named only as the last are not in it.
         """
-        days, months = _list(self.days) + ["L"] * self.last_day, self.months
+        days = _list(self.days) + ["L"] * self.last_day
+        months = self.months
         if self.nearest_weekday is not None:
             days = [f"{self.nearest_weekday}W"]
-            # 31W of a short month does not fire; the library would move it to the last day.
-            months = frozenset(m for m in months if MONTH_LENGTHS[m - 1] >= self.nearest_weekday)
+        if self.any_weekday and not self.last_day:
+            # The library would move 31W of a short month to its last day, and would look for a
+            # day 31 of short months for decades.
+            first_day = self.nearest_weekday or min(self.days)
+            months = frozenset(m for m in months if MONTH_LENGTHS[m - 1] >= first_day)
         if not months:
             return None
         weekdays = list(self.ordinal_weekdays) or _list(self.weekdays)
