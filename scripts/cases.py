@@ -48,6 +48,19 @@ def cases_in(path: Path) -> list[Case]:
     return cases
 
 
+def rule_in(case: Case, create: Callable[..., Rule] = rule_of) -> Rule:
+    """Create the rule of a case at its start; raises Rejected, UnreadableCase."""
+    start = _instant(case.get("start"), "start")
+    return create(
+        case.get("expression"),
+        time_zone=case.get("time_zone", "UTC"),
+        gap=_policy(Gap, case.get("gap_policy") or Gap.SKIP, "gap_policy"),
+        fold=_policy(Fold, case.get("fold_policy") or Fold.AUTO, "fold_policy"),
+        anchor=start,
+        now=start,
+    )
+
+
 def failure_of(case: Case, *, create: Callable[..., Rule] = rule_of) -> str | None:
     """Say what was expected of a case and what came instead; None if it holds."""
     try:
@@ -76,7 +89,7 @@ def _wanted(case: Case) -> str:
 
 def _answer(case: Case, create: Callable[..., Rule]) -> str:
     try:
-        rule = _rule(case, create)
+        rule = rule_in(case, create)
         if case.get("error") is not None:
             return "a rule"
         return _fires(rule, case)
@@ -88,18 +101,6 @@ def _answer(case: Case, create: Callable[..., Rule]) -> str:
         return INVALID
     except Exception as error:  # noqa: BLE001 - a crash is the answer to this case, not to the rest
         return f"a crash: {error!r}"
-
-
-def _rule(case: Case, create: Callable[..., Rule]) -> Rule:
-    start = _instant(case.get("start"), "start")
-    return create(
-        case.get("expression"),
-        time_zone=case.get("time_zone", "UTC"),
-        gap=_policy(Gap, case.get("gap_policy") or Gap.SKIP, "gap_policy"),
-        fold=_policy(Fold, case.get("fold_policy") or Fold.AUTO, "fold_policy"),
-        anchor=start,
-        now=start,
-    )
 
 
 def _fires(rule: Rule, case: Case) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puntual.domain import civil_time, cron_grammar, expression
+from bench.rules import forget_everything
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import NeverFires, Rule, UnknownTimeZone, rule_of
 from tests.unit.domain.test_expression_laws import EXPRESSIONS
@@ -21,16 +21,11 @@ ANSWER_SECONDS_MAX = 0.020
 TRIES = 5
 
 
-def forgets_everything() -> None:
-    for cached in (cron_grammar.parse, expression._program, civil_time._period):
-        cached.cache_clear()
-
-
 def seconds_of(ask: Callable[[], object]) -> float:
     """Give the processor's time of an answer from cold, the best of a few where it is too long."""
     best = float("inf")
     for _ in range(TRIES):
-        forgets_everything()
+        forget_everything()
         start = time.thread_time()
         ask()
         best = min(best, time.thread_time() - start)
