@@ -84,6 +84,10 @@ imports: setup ## Who may import whom
 test: setup ## Every test that needs no emulator
 	$(PYTEST) --ignore=tests/e2e
 
+.PHONY: cases
+cases: setup ## Run a file of cron cases through the time engine: make cases FILE=path
+	@$(OFFLINE) $(PY) -m scripts.cases "$${FILE:-}"
+
 .PHONY: sim
 sim: setup ## Hostile interleavings of the real use cases: make sim SEEDS=1000
 	PUNTUAL_SEEDS=$(SEEDS) $(PYTEST) tests/simulation
@@ -105,7 +109,7 @@ templates: synth ## cfn-lint over the synthesised templates
 	.venv/bin/cfn-lint --ignore-checks W3005 -- $(foreach each,$(ENVIRONMENTS),cdk.out/$(each)/*.template.json)
 
 .PHONY: nightly
-nightly: ## The long run: check, many seeds, long property searches, end to end
+nightly: ## The long run: check, every change of every zone, long searches, many seeds, end to end
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=nightly $(MAKE) test
 	$(MAKE) sim SEEDS=5000
@@ -146,5 +150,6 @@ demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
 ## -- numbers -------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: setup ## Print what an occurrence costs: write units, read units, calls
+bench: setup ## Print what an occurrence costs in units and calls, and a rule in time
 	$(OFFLINE) $(PY) -m bench.costs
+	$(OFFLINE) $(PY) -m bench.rules

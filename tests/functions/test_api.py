@@ -62,6 +62,23 @@ def error(answer: Answered, status: int) -> dict[str, Any]:
     return dict(entry)
 
 
+def test_h_is_shown_as_the_numbers_it_became_for_good(api: Api) -> None:
+    made = created(api, expression="H H(0-5) * * MON-FRI").body
+    minute, hour, *rest = made["expression"].split()
+    assert int(minute) in range(60)
+    assert int(hour) in range(6)
+    assert rest == ["*", "*", "MON-FRI"]
+    assert api.call("GET", SCHEDULE).body["expression"] == made["expression"]
+    again = {**DEFINITION, "expression": "h h(0-5) * * MON-FRI"}
+    replaced = api.call("PUT", SCHEDULE, again, headers=FIRST).body
+    assert replaced["expression"] == made["expression"]
+    others = {
+        created(api, id=f"other-{number}", expression="H H * * *").body["expression"]
+        for number in range(8)
+    }
+    assert len(others) > 1
+
+
 def test_a_created_schedule_shows_its_next_five_fires(api: Api) -> None:
     answer = created(api)
     assert answer.headers["Location"] == "/v/v1/tenants/acme/schedules/invoices"

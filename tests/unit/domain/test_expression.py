@@ -74,9 +74,24 @@ def a_rule(
         ("0 0 * * 1,5#3", ["day-of-week field", "'1,5#3'", "plain days"]),
         ("0 0 ? * 1", ["day-of-month field", "'?'"]),
         ("R * * * *", ["minute field", "'R'"]),
+        ("R(0-29) * * * *", ["minute field", "'R(0-29)'", "0-59"]),
+        ("? * * * *", ["minute field", "'?'"]),
+        ("0 0 * * ?", ["day-of-week field", "'?'"]),
+        ("0 50-10/20 * * *", ["hour field", "'50'"]),
+        ("50-10/20 * * * *", ["minute field", "'50-10/20'", "two terms"]),
+        ("0 0 28-3/2 * *", ["day-of-month field", "'28-3/2'", "two terms"]),
+        ("0 0 1 NOV-FEB/2 *", ["month field", "'NOV-FEB/2'", "two terms"]),
+        ("0 0 * * MON/2", ["day-of-week field", "'MON/2'", "1-5/2"]),
+        ("0 0 1 * MON#2", ["day-of-week field", "'MON#2'", "day-of-month field is *"]),
+        ("0 0 L * 1#2", ["day-of-week field", "'1#2'", "day-of-month field is *"]),
+        ("0 0 1W * MON-FRI", ["day-of-month field", "'1W'", "day-of-week field is *"]),
+        ("0 0 32W * *", ["day-of-month field", "'32'", "1-31"]),
         ("H * * * *", ["minute field", "'H'", "id of a schedule"]),
         ("0 9 * *", ["five unix cron fields", "cron(six fields)"]),
         ("0 9 * * ? *", ["five unix cron fields", "cron(six fields)"]),
+        ("0 9 * * * 2026", ["five unix cron fields", "'0 9 * * * 2026'"]),
+        ("*/10 * * * * *", ["five unix cron fields", "'*/10 * * * * *'"]),
+        ("0 0 9 * * MON 2026", ["five unix cron fields"]),
         ("@reboot", ["@hourly @daily"]),
         ("@every 5m", ["@hourly @daily"]),
         ("CRON(0 9 * * ? *)", ["cron(six fields)"]),
@@ -99,6 +114,10 @@ def a_rule(
         ("0 9 *\x00 * *", ["printable ASCII"]),
         ("0\u00a09 * * *", ["printable ASCII"]),
         ("٣ 9 * * *", ["printable ASCII"]),
+        ("\uff10 9 * * *", ["printable ASCII"]),  # a full-width zero
+        ("0 9 *\x7f * *", ["printable ASCII"]),
+        ("0 9\r* * *", ["printable ASCII"]),
+        ("0 9 * * *\x1f", ["printable ASCII"]),
         ("0 " + "1," * 130 + "1 * * *", ["at most 256 characters"]),
         (None, ["nothing", "five unix cron fields"]),
         (5, ["5", "five unix cron fields"]),
@@ -112,6 +131,14 @@ def test_a_refusal_names_the_field_the_value_and_what_is_allowed(
     assert caught.value.field == "expression"
     for part in parts:
         assert part in str(caught.value)
+
+
+def test_a_text_may_be_256_characters_long_and_no_longer() -> None:
+    longest = "0," * 123 + "10 9 * * *"
+    assert len(longest) == 256
+    assert a_rule(longest).next_fire(NOW) == datetime(2026, 1, 1, 9, tzinfo=UTC)
+    with pytest.raises(InvalidExpression, match="at most 256 characters"):
+        a_rule(longest + " ")
 
 
 @pytest.mark.parametrize(
@@ -212,6 +239,54 @@ def test_h_becomes_the_same_number_for_the_same_schedule_and_is_shown() -> None:
     assert rest == ["*", "*", "*"]
 
 
+@pytest.mark.parametrize("key", [f"acme/{number}" for number in range(60)])
+@pytest.mark.parametrize(
+    ("item", "low", "high", "step"),
+    [
+        ("H", 0, 59, None),
+        ("H/15", 0, 59, 15),
+        ("H/7", 0, 59, 7),
+        ("H/90", 0, 59, None),
+        ("H(0-29)", 0, 29, None),
+        ("H(30-59)", 30, 59, None),
+        ("H(7-7)", 7, 7, None),
+        ("h(0-29)/5", 0, 29, 5),
+        ("H(10-19)/15", 10, 19, None),
+    ],
+)
+def test_h_never_leaves_its_range_and_keeps_its_pace(
+    key: str, item: str, low: int, high: int, step: int | None
+) -> None:
+    rule = a_rule(f"{item} * * * *", hash_key=key)
+    hour = rule.fires_between(NOW - timedelta(minutes=1), NOW + timedelta(minutes=59), limit=99)
+    minutes = [fire.minute for fire in hour]
+    assert low <= minutes[0] <= minutes[-1] <= high
+    if step is None:
+        assert len(minutes) == 1
+    else:
+        assert minutes[0] < low + step
+        assert minutes == list(range(minutes[0], high + 1, step))
+    assert "H" not in rule.expression.upper()
+    assert a_rule(rule.expression) == rule, "the text it became says the same"
+
+
+@pytest.mark.parametrize("key", [f"acme/{number}" for number in range(30)])
+def test_every_field_has_its_h_and_a_list_may_hold_one(key: str) -> None:
+    minute, hour, day, month, weekday = a_rule("H H H H *", hash_key=key).expression.split()
+    assert int(minute) in range(60)
+    assert int(hour) in range(24)
+    assert int(day) in range(1, 29)
+    assert int(month) in range(1, 13)
+    assert weekday == "*"
+    assert int(a_rule("0 0 * * H", hash_key=key).expression.split()[4]) in range(7)
+    assert a_rule("H,30 1 * * *", hash_key=key).expression == f"{minute},30 1 * * *"
+
+
+def test_the_fields_of_a_schedule_are_hashed_apart() -> None:
+    rules = [a_rule("H(0-11) H(0-11) * * *", hash_key=f"acme/{number}") for number in range(99)]
+    assert any(len(set(rule.expression.split()[:2])) == 2 for rule in rules)
+
+
 def test_h_spreads_schedules_over_the_field() -> None:
     rules = [a_rule("H 3 * * *", hash_key=f"acme/{number}") for number in range(600)]
     minutes = {rule.expression.split()[0] for rule in rules}
@@ -261,6 +336,12 @@ def test_an_expression_without_h_stays_as_it_was_written() -> None:
         ("cron(0 9 l * ? *)", "0 9 L * *"),
         ("0 9 15w * *", "cron(0 9 15W * ? *)"),
         ("0 0 1-31 * 1", "0 0 * * *"),  # either-or with every day written out
+        # Thirty days and L are not every day.
+        ("0 0 1-29,31,L 1,3,5,7,8,10,12 *", "0 0 1-29,31 1,3,5,7,8,10,12 *"),
+        ("0 0 1-29,31,L 4,6,9,11 *", "0 0 1-30 4,6,9,11 *"),
+        ("0 0 1-28,30,31,L 2 *", "0 0 1-28,L 2 *"),
+        ("cron(0 0 1-30,L * ? *)", "0 0 1-30,L * *"),
+        ("0 0 2-31,L * *", "0 0 2-31 * *"),
     ],
 )
 def test_two_spellings_fire_alike(expression: str, same_as: str) -> None:
@@ -268,6 +349,30 @@ def test_two_spellings_fire_alike(expression: str, same_as: str) -> None:
     assert a_rule(expression).fires_between(NOW, end, limit=500) == a_rule(same_as).fires_between(
         NOW, end, limit=500
     )
+
+
+@pytest.mark.parametrize(
+    ("day", "months"),
+    [
+        ("28W", "1 2 3 4 5 6 7 8 9 10 11 12"),
+        ("29W", "1 3 4 5 6 7 8 9 10 11 12"),
+        ("30W", "1 3 4 5 6 7 8 9 10 11 12"),
+        ("31W", "1 3 5 7 8 10 12"),
+    ],
+)
+@pytest.mark.parametrize("form", ["0 9 {} * *", "cron(0 9 {} * ? *)"])
+def test_the_weekday_nearest_to_a_day_that_a_month_lacks_does_not_fire(
+    form: str, day: str, months: str
+) -> None:
+    fires = a_rule(form.format(day)).fires_between(NOW, NOW + timedelta(days=365), limit=99)
+    assert " ".join(str(fire.month) for fire in fires) == months
+    assert all(fire.isoweekday() <= 5 for fire in fires)
+
+
+def test_the_weekday_nearest_to_29_february_fires_in_leap_years() -> None:
+    rule = a_rule("0 9 29W 2 *")
+    assert rule.next_fire(NOW) == datetime(2028, 2, 29, 9, tzinfo=UTC)
+    assert rule.next_fire(datetime(2031, 1, 1, tzinfo=UTC)) == datetime(2032, 2, 27, 9, tzinfo=UTC)
 
 
 def test_a_rule_from_stored_data_is_a_value_that_needs_no_check() -> None:

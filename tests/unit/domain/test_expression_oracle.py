@@ -1,21 +1,49 @@
-"""The engine against a clock that is watched minute by minute; the two share no code."""
+"""The engine against a clock that is watched minute by minute; the two share no code.
 
-from dataclasses import dataclass
+Every zone is watched around one of its changes, with a few random rules; the nightly profile takes
+every change since 1901 instead.
+"""
+
+import os
+import zoneinfo
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import pairwise
 from random import Random
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from puntual.domain.expression import Fold, Gap, Rule
+from tests.unit.domain.random_times import random_times
+from tests.unit.domain.watched_clock import (
+    DAY,
+    DAYS_WALKED_MAX,
+    JUDGED_SECONDS,
+    Change,
+    Watch,
+    WatchedRule,
+    changes_between,
+    offset_of,
+    watch_around,
+)
 
-MINUTE = timedelta(minutes=1)
-MARGIN = timedelta(hours=26)
-TUPLES_PER_TRANSITION = 14
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+FIRST_YEAR, LAST_YEAR = (1901, 2060) if NIGHTLY else (1970, 2040)
+CHANGES_PER_ZONE_MAX = 10_000 if NIGHTLY else 1
+TUPLES_PER_CHANGE = 2 if NIGHTLY else 5
+TUPLES_PER_ODD_CHANGE = 100 if NIGHTLY else 14
+TUPLES_MIN = 20_000 if NIGHTLY else 2_000
+SEEN_FAR_SHARE = 0.15
+FIRES_MAX = 150
 
-TRANSITIONS = {
+STEP_SECONDS = DAY if NIGHTLY else 5 * DAY
+"""No zone changes twice within a week, of which the nightly walk makes sure more finely."""
+
+ZONES = sorted(zoneinfo.available_timezones())
+ZONES_THAT_REST = ("UTC", "Etc/GMT+5", "Etc/GMT-14")
+FAR_SEEN = timedelta(days=DAYS_WALKED_MAX - 2)
+
+ODD_CHANGES = {
     "America/New_York spring": ("America/New_York", "2026-03-08T07:00"),
     "America/New_York autumn": ("America/New_York", "2026-11-01T06:00"),
     "Europe/Dublin negative": ("Europe/Dublin", "2025-10-26T01:00"),
@@ -36,105 +64,120 @@ TRANSITIONS = {
     "America/Santiago back beside the edge of a period": ("America/Santiago", "1973-03-11T03:00"),
     "America/Santiago on beside the edge of a period": ("America/Santiago", "1999-10-10T04:00"),
     "America/New_York after 2037": ("America/New_York", "2050-11-06T06:00"),
+    "Africa/Monrovia from part of a minute": ("Africa/Monrovia", "1972-01-07T00:44:30"),
+    "Africa/Monrovia between parts of a minute": ("Africa/Monrovia", "1919-03-01T00:43:08"),
+    "America/St_Johns on by part of a minute": ("America/St_Johns", "1919-05-06T02:30:52"),
+    "America/St_Johns back by part of a minute": ("America/St_Johns", "1931-10-26T01:30:52"),
+    "America/Paramaribo by twelve seconds": ("America/Paramaribo", "1911-01-01T03:40:40"),
 }
 
 
-@dataclass(frozen=True)
-class Field:
-    text: str
-    values: frozenset[int]
-
-
-@dataclass(frozen=True)
-class Cron:
-    minute: Field
-    hour: Field
-    day: Field
-    weekday: Field
-
-    @property
-    def text(self) -> str:
-        return f"{self.minute.text} {self.hour.text} {self.day.text} * {self.weekday.text}"
-
-    def names(self, wall: datetime) -> bool:
-        day = wall.day in self.day.values
-        weekday = wall.isoweekday() % 7 in self.weekday.values
-        either = self.day.text != "*" and self.weekday.text != "*"
-        return (
-            wall.minute in self.minute.values
-            and wall.hour in self.hour.values
-            and ((day or weekday) if either else (day and weekday))
-        )
-
-
-def a_field(chance: Random, low: int, high: int) -> Field:
-    if chance.random() < 0.5:
-        values = chance.sample(range(low, high + 1), chance.randint(1, 3))
-        return Field(",".join(map(str, values)), frozenset(values))
-    first, last = sorted(chance.sample(range(low, high + 1), 2))
-    return Field(f"{first}-{last}", frozenset(range(first, last + 1)))
-
-
-def a_stepped_field(chance: Random, high: int) -> Field:
-    step = chance.choice([1, 2, 3, 5, 7, 10, 15])
-    text = "*" if step == 1 else f"*/{step}"
-    return Field(text, frozenset(range(0, high + 1, step)))
-
-
-def a_cron(chance: Random) -> Cron:
-    day, weekday = Field("*", frozenset(range(1, 32))), Field("*", frozenset(range(7)))
-    hours = [a_field(chance, 0, 23), a_field(chance, 0, 3), a_stepped_field(chance, 23)]
-    return Cron(
-        chance.choice([a_field(chance, 0, 59), a_stepped_field(chance, 59)]),
-        chance.choice(hours),
-        a_field(chance, 1, 31) if chance.random() < 0.2 else day,
-        a_field(chance, 0, 6) if chance.random() < 0.2 else weekday,
-    )
+def seconds_of(year: int) -> int:
+    return int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
 
 
 @cache
-def watched(zone: str, around: datetime) -> list[tuple[datetime, datetime]]:
-    """Pairs of instant and wall, minute by minute, as somebody in front of the clock sees them."""
-    info, start = ZoneInfo(zone), around - 2 * MARGIN
-    instants = [start + minute * MINUTE for minute in range(4 * MARGIN // MINUTE)]
-    return [(instant, instant.astimezone(info).replace(tzinfo=None)) for instant in instants]
+def changes_of(zone: str) -> list[Change]:
+    start, end = seconds_of(FIRST_YEAR), seconds_of(LAST_YEAR + 1)
+    return list(changes_between(ZoneInfo(zone), start, end, step=STEP_SECONDS))
 
 
-def fires_seen(
-    cron: Cron, clock: list[tuple[datetime, datetime]], gap: Gap, fold: Fold
-) -> list[datetime]:
-    shown: dict[datetime, list[datetime]] = {}
-    for instant, wall in clock:
-        shown.setdefault(wall, []).append(instant)
-    interval = len(cron.hour.values) == 24
-    if fold is Fold.AUTO:
-        fold = Fold.BOTH if interval else Fold.FIRST
-    fires = set()
-    for (_, before), (instant, wall) in pairwise(clock):
-        if gap is Gap.FIRE_AFTER and not interval and wall > before + MINUTE:
-            missing = range(1, (wall - before) // MINUTE)
-            if any(cron.names(before + minute * MINUTE) for minute in missing):
-                fires.add(instant)
-        passes = {Fold.FIRST: shown[wall][:1], Fold.SECOND: shown[wall][-1:]}
-        if cron.names(wall) and instant in passes.get(fold, shown[wall]):
-            fires.add(instant)
-    return sorted(fires)
+def watched_changes_of(zone: str) -> list[Change]:
+    changes = changes_of(zone)
+    return Random(zone).sample(changes, min(len(changes), CHANGES_PER_ZONE_MAX))
 
 
-@pytest.mark.parametrize("name", TRANSITIONS)
-def test_a_rule_fires_when_a_watched_clock_shows_its_times(name: str) -> None:
-    zone, text = TRANSITIONS[name]
-    around = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    clock, chance = watched(zone, around), Random(name)
-    for _ in range(TUPLES_PER_TRANSITION):
-        cron, gap, fold = a_cron(chance), chance.choice([*Gap]), chance.choice([*Fold])
-        rule = Rule(
-            expression=cron.text, time_zone=zone, gap=gap, fold=fold, anchor=around - MARGIN
-        )
-        start = around + timedelta(seconds=chance.randint(-90_000, 14_400))
-        end = around + MARGIN
-        expected = [fire for fire in fires_seen(cron, clock, gap, fold) if start < fire <= end]
-        case = f"{cron.text} in {zone} {gap} {fold} from {start}"
-        assert list(rule.fires_between(start, end, limit=5_000)) == expected, case
-        if expected:
-            assert rule.last_fire(end) == expected[-1], case
+def judge(zone: str, change: Change, *, tuples: int) -> None:
+    """Compare engine and oracle on random rules from random starts around one change."""
+    watch, chance = watch_around(zone, change), Random(f"{zone} {change}")
+    for _ in range(tuples):
+        judge_one(chance, watch, zone, change)
+
+
+def judge_one(chance: Random, watch: Watch, zone: str, change: Change) -> None:
+    wall = datetime.fromtimestamp(
+        change.instant
+        + chance.choice([change.before, change.after])
+        + chance.randint(-3_600, 3_600),
+        UTC,
+    )
+    times = random_times(chance, wall.replace(tzinfo=None))
+    gap, fold = chance.choice([*Gap]), chance.choice([*Fold])
+    around = datetime.fromtimestamp(change.instant, UTC)
+    first = around - timedelta(seconds=JUDGED_SECONDS)
+    end = around + timedelta(seconds=JUDGED_SECONDS)
+    start = first + (end - first) * chance.random() ** 2
+    rule = Rule(expression=times.text, time_zone=zone, gap=gap, fold=fold, anchor=first)
+    case = f"{times.text!r} in {zone} {gap} {fold} from {start} around {around}"
+
+    fires = watch.fires(times, gap, fold)
+    later = [fire for fire in fires if start < fire <= end]
+    earlier = [fire for fire in fires if first <= fire <= start]
+    assert list(rule.fires_between(start, end, limit=FIRES_MAX)) == later[:FIRES_MAX], case
+    following, last = rule.next_fire(start), rule.last_fire(start)
+    if later:
+        assert following == later[0], case
+        assert rule.last_fire(end) == later[-1], case
+    else:
+        assert following is None or following > end, case
+    if earlier:
+        assert last == earlier[-1], case
+    else:
+        assert last is None or last < first, case
+    if chance.random() < SEEN_FAR_SHARE:
+        far = WatchedRule(times=times, zone=zone, gap=gap, fold=fold)
+        if not later:
+            assert seen_from(start, following) == seen_from(start, far.next_seen(start)), case
+        if not earlier:
+            assert seen_from(start, last) == seen_from(start, far.last_seen(start)), case
+
+
+def seen_from(start: datetime, fire: datetime | None) -> datetime | None:
+    """Give a fire that is near enough for the oracle to look there."""
+    return None if fire is None or abs(fire - start) > FAR_SEEN else fire
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_rule_fires_when_a_watched_clock_shows_its_times(zone: str) -> None:
+    for change in watched_changes_of(zone):
+        judge(zone, change, tuples=TUPLES_PER_CHANGE)
+
+
+@pytest.mark.parametrize("name", ODD_CHANGES)
+def test_a_rule_fires_when_a_clock_shows_its_times_around_an_odd_change(name: str) -> None:
+    zone, text = ODD_CHANGES[name]
+    around = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+    info = ZoneInfo(zone)
+    change = Change(around, offset_of(info, around - 1), offset_of(info, around))
+    judge(zone, change, tuples=TUPLES_PER_ODD_CHANGE)
+
+
+@pytest.mark.parametrize("zone", ZONES_THAT_REST)
+def test_a_rule_fires_when_a_clock_that_never_changes_shows_its_times(zone: str) -> None:
+    offset = offset_of(ZoneInfo(zone), seconds_of(2000))
+    judge(zone, Change(seconds_of(2000), offset, offset), tuples=TUPLES_PER_CHANGE)
+
+
+@pytest.mark.parametrize("seed", range(200 if NIGHTLY else 20))
+def test_a_rate_fires_as_often_as_it_says_after_its_anchor(seed: int) -> None:
+    chance = Random(seed)
+    anchor = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=chance.randint(0, 10_000_000))
+    value, unit = chance.randint(1, 300), chance.choice(["minute", "hour", "day"])
+    interval = value * {"minute": 60, "hour": 3_600, "day": 86_400}[unit]
+    walked = [anchor + timedelta(seconds=interval * number) for number in range(1, 60)]
+    text = f"rate({value} {unit}{chance.choice(['', 's'])})"
+    rule = Rule(expression=text, time_zone=chance.choice(ZONES), anchor=anchor)
+    start = anchor + (walked[-1] - anchor) * chance.random() - timedelta(seconds=interval * 2)
+    end = walked[-1]
+    expected = [fire for fire in walked if start < fire]
+    assert list(rule.fires_between(start, end, limit=1_000)) == expected, text
+    earlier = [fire for fire in walked if fire <= start]
+    assert rule.last_fire(start) == (earlier[-1] if earlier else None), text
+
+
+def test_enough_is_watched() -> None:
+    changing = [zone for zone in ZONES if changes_of(zone)]
+    watched = sum(len(watched_changes_of(zone)) for zone in changing) * TUPLES_PER_CHANGE
+    assert len(changing) > 400
+    assert all(watched_changes_of(zone) for zone in changing)
+    assert watched >= TUPLES_MIN

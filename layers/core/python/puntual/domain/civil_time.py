@@ -7,20 +7,23 @@ everything odd (gaps, repeated hours, skipped days) lies between two stretches.
 
 import re
 from bisect import bisect_right
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from puntual.domain.errors import Rejected
 
-PERIOD_SECONDS = 2**25
-"""About 388 days: how much of a zone's history is worked out, and remembered, at once."""
+PERIOD_SECONDS = 48 * 86_400
+"""How much of a zone's history is worked out, and remembered, at once."""
 
-PROBE_SECONDS = 2**18
-"""About 3 days: the closest two changes since 1900 in the zone data are 7 days apart."""
+PROBE_SECONDS = 6 * 86_400
+"""The closest two changes since 1900 in the zone data are 7 days apart."""
 
-PERIODS_KEPT_MAX = 2048
+USUAL_GRAIN_SECONDS = 15 * 60
+"""Nearly all changes come at a quarter hour of UTC; periods and probes do."""
+
+PERIODS_KEPT_MAX = 8192
 WALL_SPREAD_SECONDS = 2 * 86_400
 """More than any wall clock is ahead of or behind UTC, plus the longest jump of one."""
 
@@ -133,16 +136,19 @@ def _period(zone: str, index: int) -> tuple[list[int], list[Stretch]]:
 def _change(info: ZoneInfo, low: int, high: int) -> int:
     """Find the first instant in low < instant <= high with another offset than `low`."""
     before = _offset(info, low)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _offset(info, middle) == before:
-            low = middle
-        else:
-            high = middle
+    for grain in (USUAL_GRAIN_SECONDS, 1):
+        while high - low > grain:
+            middle = low + (high - low) // grain // 2 * grain
+            if _offset(info, middle) == before:
+                low = middle
+            else:
+                high = middle
+        if _offset(info, high - 1) == before:
+            break
     return high
 
 
 def _offset(info: ZoneInfo, instant: int) -> int:
-    offset = datetime.fromtimestamp(instant, UTC).astimezone(info).utcoffset()
+    offset = datetime.fromtimestamp(instant, info).utcoffset()
     assert offset is not None
     return offset.days * 86_400 + offset.seconds

@@ -19,6 +19,7 @@ RATE_DIGITS_MAX = 9
 PARSED_KEPT_MAX = 4096
 HOURS_OF_A_DAY = 24
 DAYS_OF_A_WEEK = 7
+ALL_DAYS = frozenset(range(1, 32))
 MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 FORMS = (
@@ -62,16 +63,29 @@ class CronFields:
         return self.any_day and self.any_weekday and every_month and self.years is None
 
     @property
+    def day_named_only_as_last(self) -> int | None:
+        """The one day of the month that is not named, where the last day is: 30 in 1-29,31,L.
+
+        The cron library counts thirty days and L as every day.
+        """
+        others = ALL_DAYS - self.days
+        return min(others) if self.last_day and self.any_weekday and len(others) == 1 else None
+
+    @property
     def calendar_for_croniter(self) -> str | None:
         """The days at midnight, as the cron library spells them; None if no month has the day.
 
-        The years and a February too short for 29W are not in it.
+        The years, a February too short for 29W and a day named only as the last are not in it.
         """
-        days, months = _list(self.days) + ["L"] * self.last_day, self.months
+        days = _list(self.days) + ["L"] * self.last_day
+        months = self.months
         if self.nearest_weekday is not None:
             days = [f"{self.nearest_weekday}W"]
-            # 31W of a short month does not fire; the library would move it to the last day.
-            months = frozenset(m for m in months if MONTH_LENGTHS[m - 1] >= self.nearest_weekday)
+        if self.any_weekday and not self.last_day:
+            # The library would move 31W of a short month to its last day, and would look for a
+            # day 31 of short months for decades.
+            first_day = self.nearest_weekday or min(self.days)
+            months = frozenset(m for m in months if MONTH_LENGTHS[m - 1] >= first_day)
         if not months:
             return None
         weekdays = list(self.ordinal_weekdays) or _list(self.weekdays)

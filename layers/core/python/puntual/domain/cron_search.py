@@ -1,7 +1,7 @@
 """Finds the instants that a cron names in a zone. The only module that knows the cron library."""
 
 from bisect import bisect_left, bisect_right
-from calendar import monthrange
+from calendar import isleap, monthrange
 from copy import copy
 from datetime import date, timedelta
 
@@ -19,8 +19,11 @@ DAY_JUMPS_MAX = 256
 DAYS_KNOWN_MAX = 64
 """Days for which a pattern remembers the next named day: schedules crowd around now."""
 
-STRETCHES_MAX = 1024
-"""A rule whose every match is missing moves on about three times a year."""
+SHAPES_KNOWN_MAX = 512
+"""What a pattern remembers of the 14 shapes a year has: length, and weekday it begins with."""
+
+STRETCHES_MAX = 4096
+"""A rule whose every match is missing moves on about four times a year."""
 
 SECONDS_OF_A_YEAR = 366 * 86_400
 
@@ -38,12 +41,15 @@ class WallPattern:
     """
 
     __slots__ = (
+        "_calendar",
         "_days_known",
         "_every_day",
         "_hours",
         "_library",
         "_minutes",
         "_nearest_weekday",
+        "_only_as_last",
+        "_shapes_known",
         "_years",
     )
 
@@ -51,19 +57,13 @@ class WallPattern:
         self._hours, self._minutes = sorted(fields.hours), sorted(fields.minutes)
         self._years = None if fields.years is None else sorted(fields.years)
         self._nearest_weekday = fields.nearest_weekday
+        self._only_as_last = fields.day_named_only_as_last
         self._every_day = fields.names_every_day
         self._days_known: dict[int, int | None] = {}
-        calendar = fields.calendar_for_croniter
-        self._library = (
-            None
-            if calendar is None
-            else croniter(
-                calendar,
-                0.0,
-                ret_type=float,
-                max_years_between_matches=YEARS_BETWEEN_MATCHES_MAX,
-            )
-        )
+        self._shapes_known: dict[tuple[int, bool, int], int | None] = {}
+        self._calendar = fields.calendar_for_croniter
+        # Made when it is first asked: it costs more than the rest, and many rules never ask.
+        self._library: croniter | None = None
 
     def first_from(self, wall: int) -> int | None:
         """Find the first named wall time at or after `wall`."""
@@ -101,20 +101,14 @@ class WallPattern:
         return found
 
     def _search_day(self, day: int) -> int | None:
-        if self._library is None:
+        if self._calendar is None:
             return None
         if self._every_day:
             return day
-        # A copy shares what was parsed, which is only read; the position, which is written, is
-        # its own. That is as safe as a fresh object and spares the parsing.
-        search = copy(self._library)
         for _ in range(DAY_JUMPS_MAX):
-            try:
-                # A whole second before midnight: the library turns times into floats.
-                midnight = search.get_next(float, start_time=day * DAY_SECONDS - 1)
-            except CroniterBadDateError:
+            found = self._calendar_day_from(day)
+            if found is None:
                 return None
-            found = int(midnight) // DAY_SECONDS
             resume = self._refused_until(found)
             if resume is None:
                 return found
@@ -123,12 +117,57 @@ class WallPattern:
             day = (resume - _EPOCH).days
         return None
 
+    def _calendar_day_from(self, day: int) -> int | None:
+        """Find the first day of the calendar, whose named days depend on a year's shape alone.
+
+        So the library is asked at most once for a day of a year of each shape. Without that a rule
+        whose matches all lie in gaps would cost a search of the library for every year.
+        """
+        for _ in range(YEARS_BETWEEN_MATCHES_MAX):
+            new_year, length, key = _place_in_year(day)
+            if key not in self._shapes_known:
+                return self._asked_of_library(day)
+            known = self._shapes_known[key]
+            if known is not None:
+                return new_year + known
+            day = new_year + length
+        return None
+
+    def _asked_of_library(self, day: int) -> int | None:
+        if self._library is None:
+            self._library = croniter(
+                self._calendar,
+                0.0,
+                ret_type=float,
+                max_years_between_matches=YEARS_BETWEEN_MATCHES_MAX,
+            )
+        # A copy shares what was parsed, which is only read; the position, which is written, is
+        # its own. That is as safe as a fresh object and spares the parsing.
+        search = copy(self._library)
+        try:
+            # A whole second before midnight: the library turns times into floats.
+            midnight = search.get_next(float, start_time=day * DAY_SECONDS - 1)
+        except CroniterBadDateError:
+            return None
+        found = int(midnight) // DAY_SECONDS
+        if len(self._shapes_known) >= SHAPES_KNOWN_MAX:
+            self._shapes_known.clear()
+        new_year, length, key = _place_in_year(day)
+        if found < new_year + length:
+            self._shapes_known[key] = found - new_year
+        else:
+            self._shapes_known[key] = None
+            new_year, _, _ = _place_in_year(found)
+            _, _, key = _place_in_year(new_year)
+            self._shapes_known[key] = found - new_year
+        return found
+
     def _refused_until(self, day_number: int) -> date | None:
         """Tell why a day does not stand: None if it does, or the next day worth a look.
 
         The last date there is means that no day is.
         """
-        if self._years is None and self._nearest_weekday is None:
+        if self._years is None and self._nearest_weekday is None and self._only_as_last is None:
             return None
         day = _EPOCH + timedelta(days=day_number)
         if self._years is not None:
@@ -136,11 +175,23 @@ class WallPattern:
             if following == 0 or self._years[following - 1] != day.year:
                 last = following == len(self._years)
                 return date.max if last else date(self._years[following], 1, 1)
-        # The library moves 29W of a short February to the 28th; such a month has no 29th.
+        if self._nearest_weekday is None and day.day != self._only_as_last:
+            return None
         length = monthrange(day.year, day.month)[1]
+        # The library moves 29W of a short February to the 28th; such a month has no 29th.
         if self._nearest_weekday is not None and self._nearest_weekday > length:
             return day.replace(day=length) + timedelta(days=1)
+        if day.day == self._only_as_last != length:
+            return day + timedelta(days=1)
         return None
+
+
+def _place_in_year(day: int) -> tuple[int, int, tuple[int, bool, int]]:
+    """Give the first day of a day's year, that year's length, and its shape with the day in it."""
+    year = (_EPOCH + timedelta(days=day)).year
+    new_year = (date(year, 1, 1) - _EPOCH).days
+    leap = isleap(year)
+    return new_year, 365 + leap, (new_year % 7, leap, day - new_year)
 
 
 class CronClock:
@@ -167,12 +218,15 @@ class CronClock:
     def next_after(self, instant: int) -> int | None:
         """Walk the stretches from `instant` on, but straight to the one that holds a match."""
         earliest = instant + 1
+        asked: int = 0
+        wall: int | None = -1
         for _ in range(STRETCHES_MAX):
             stretch = stretch_at(self._zone, earliest)
             if earliest == stretch.start and self._late_fire(stretch):
                 return earliest
             low, high = self._walls_of(stretch, earliest)
-            wall = self.pattern.first_from(low)
+            if wall is None or not asked <= low <= wall:
+                asked, wall = low, self.pattern.first_from(low)
             if wall is not None and wall < high:
                 return wall - stretch.offset
             # Clocks that go back may show walls again that come before the ones asked for.

@@ -223,7 +223,8 @@ def _check_instant(field: str, value: object) -> None:
 def _no_fire(rule: Rule, now: datetime) -> NeverFires:
     """Say why nothing is left: the bounds, the past, a gap, or the calendar."""
     open_ended = replace(rule, start_at=None, end_at=None)
-    if open_ended.next_fire(now) is not None:
+    # Without bounds that is the search which has just found nothing.
+    if open_ended != rule and open_ended.next_fire(now) is not None:
         first = replace(rule, end_at=None).next_fire(now)
         if first is None:
             return NeverFires("start_at", _shown(rule.start_at), "not after the rule's last fire")
