@@ -291,6 +291,19 @@ def test_a_cut_comparison_moves_nothing_on_a_day_that_it_knows_in_part() -> None
     assert changes.appear == changes.vanish == ()
 
 
+def test_a_cut_comparison_moves_nothing_in_a_week_that_it_knows_in_part() -> None:
+    """As many go on the last Monday as come on the last Tuesday, but Wednesday is out of sight."""
+    changes = changed("0-47 * * * MON,WED", "0-47 * * * TUE")
+    assert f"{changes.through:%a}" == "Wed"
+    assert changes.move == ()
+
+
+def test_a_day_that_has_begun_is_known_whole_in_both_zones() -> None:
+    """Since midnight in London as many go as come, but not since that in Kathmandu."""
+    old = a_rule("10,40 0-17,19-23 * * *", time_zone="Europe/London")
+    assert changed(old, a_rule("26,56 6-23 * * *", time_zone="Asia/Kathmandu")).move == ()
+
+
 def test_what_is_known_beyond_the_span_does_not_make_it_incomplete() -> None:
     """8,640 fires are in the span, and not all that follow are affordable."""
     changes = changed("0,30 * * * *", "1,31 * * * *")
@@ -366,6 +379,9 @@ def test_every_fire_is_accounted_for_once(old: Rule, new: Rule, start: datetime)
 
 @few
 @given(RULES, RULES, STARTS)
+@example(  # Twelve hours apart: neither zone's days make the shorter moves.
+    a_rule("0 9 * * *", time_zone=BERLIN), a_rule("0 9 * * *", time_zone="Pacific/Auckland"), NINE
+)
 def test_taking_a_change_back_swaps_what_it_did(old: Rule, new: Rule, start: datetime) -> None:
     there, back = changed(old, new, start), changed(new, old, start)
     assert (there.appear, there.vanish) == (back.vanish, back.appear)

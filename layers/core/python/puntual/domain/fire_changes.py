@@ -149,13 +149,13 @@ def _pairs(left: Sides, known: _Known, zones: Sequence[str]) -> list[Pair]:
 
     Only where as many fires go as come, in order. Of the two zones' days, of weeks that begin on
     any day, and of months it takes what pairs most, and then what moves least in all. The order
-    of the options does not depend on which rule is the new one.
+    of the options does not depend on which rule is the new one. Days that are not known whole
+    lie outside of what is told; weeks and months may not.
     """
     options = []
     for zone in zones:
         first, last = date_in(zone, known.after), date_in(zone, known.before)
         days = _by_day(left, zone)
-        days = {day: sides for day, sides in days.items() if first < day < last}
         pairs = [pair for sides in days.values() for pair in _zipped(sides)]
         rest = {day: days[day] for day in sorted(days) if not _zipped(days[day])}
         for period_of in PERIODS:
