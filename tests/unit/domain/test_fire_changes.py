@@ -380,7 +380,7 @@ def test_every_fire_is_accounted_for_once(old: Rule, new: Rule, start: datetime)
 @few
 @given(RULES, RULES, STARTS)
 @example(  # Twelve hours apart: neither zone's days make the shorter moves.
-    a_rule("0 9 * * *", time_zone=BERLIN), a_rule("0 9 * * *", time_zone="Pacific/Auckland"), NINE
+    a_rule("0 9 * * *"), a_rule("0 9 * * *", time_zone="Pacific/Wake"), NINE
 )
 def test_taking_a_change_back_swaps_what_it_did(old: Rule, new: Rule, start: datetime) -> None:
     there, back = changed(old, new, start), changed(new, old, start)
