@@ -134,6 +134,11 @@ def test_another_weekday_is_a_move_in_each_week(old: str, new: str, first: list[
     assert told(changes, days=9) == first
 
 
+def test_the_moves_of_a_week_keep_its_order() -> None:
+    changes = changed("0 9,17 * * TUE", "0 10 * * MON,TUE")
+    assert told(changes, days=2) == ["Tue 01 09:00 → Mon 30 10:00", "Tue 01 17:00 → Tue 01 10:00"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "first"),
     [
