@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from functions.api.models import definition_document
 from puntual.application.cancel_schedule import ROWS_READ_MAX, CanceledSchedule
+from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.instant import text_of
@@ -61,6 +62,37 @@ def schedule_document(shown: ShownSchedule) -> dict[str, Any]:
         "tzdata": version.tzdata,
         "next_fires": [_fire_time(fire, version.rule.time_zone) for fire in shown.next_fires],
         "warnings": list(shown.warnings),
+    }
+
+
+def changed_answer(changed: ChangedSchedule) -> Response[str]:
+    """Show what stands now, or after a dry run what would; only what stands has an ETag."""
+    document = {
+        **schedule_document(changed.shown),
+        "dry_run": changed.dry_run,
+        "changes": changes_document(changed),
+    }
+    headers = {} if changed.dry_run else {"ETag": etag_of(changed.shown.head)}
+    return answer(document, headers=headers)
+
+
+def changes_document(changed: ChangedSchedule) -> dict[str, Any]:
+    """Show each fire in the zone of the rule that has it."""
+    changes = changed.changes
+    old_zone, new_zone = changed.replaced.rule.time_zone, changed.shown.version.rule.time_zone
+    return {
+        "rule_changed": changed.rule_changed,
+        "from": text_of(changes.start),
+        "through": text_of(changes.through),
+        "complete": changes.complete,
+        "compared": changes.compared,
+        "unchanged": changes.unchanged,
+        "appear": [_fire_time(fire, new_zone) for fire in changes.appear],
+        "vanish": [_fire_time(fire, old_zone) for fire in changes.vanish],
+        "move": [
+            {"from": _fire_time(move.before, old_zone), "to": _fire_time(move.after, new_zone)}
+            for move in changes.move
+        ],
     }
 
 

@@ -1,6 +1,6 @@
 """Routes of schedules."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
@@ -8,6 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from functions.api.answers import (
     answer,
     canceled_document,
+    changed_answer,
     etag_of,
     listed_schedule,
     schedule_answer,
@@ -29,6 +30,8 @@ from puntual.domain.tenant import schedule_id_of, tenant_id_of
 
 SCHEDULES = "/v1/tenants/<tenant>/schedules"
 SCHEDULE = "/v1/tenants/<tenant>/schedules/<schedule>"
+
+DryRun = Annotated[Literal["true", "false"], Query()]
 
 router = new_router()
 
@@ -82,23 +85,29 @@ def show(tenant: str, schedule: str) -> Response[str]:
 
 
 @router.put(SCHEDULE)
-def replace(tenant: str, schedule: str, body: Annotated[DefinitionBody, Body()]) -> Response[str]:
-    check_query(router)
+def replace(
+    tenant: str,
+    schedule: str,
+    body: Annotated[DefinitionBody, Body()],
+    dry_run: DryRun = "false",
+) -> Response[str]:
+    check_query(router, "dry_run")
     definition = body.definition()
-    return schedule_answer(
+    return changed_answer(
         desk_of(router).plane.change_schedule(
             key_of(tenant, schedule),
             seen=required_version(router),
             revise=lambda _: definition,
             author=author_of(router),
+            dry_run=dry_run == "true",
         )
     )
 
 
 @router.patch(SCHEDULE)
-def patch(tenant: str, schedule: str) -> Response[str]:
+def patch(tenant: str, schedule: str, dry_run: DryRun = "false") -> Response[str]:
     """Take a JSON merge patch: what it makes of the version is checked, not what it is."""
-    check_query(router)
+    check_query(router, "dry_run")
     key, seen = key_of(tenant, schedule), required_version(router)
     changes = router.current_event.json_body
     if changes is None:
@@ -108,10 +117,10 @@ def patch(tenant: str, schedule: str) -> Response[str]:
         document = merge_patched(definition_document(version), changes)
         return DefinitionBody.model_validate(document).definition()
 
-    shown = desk_of(router).plane.change_schedule(
-        key, seen=seen, revise=revise, author=author_of(router)
+    changed = desk_of(router).plane.change_schedule(
+        key, seen=seen, revise=revise, author=author_of(router), dry_run=dry_run == "true"
     )
-    return schedule_answer(shown)
+    return changed_answer(changed)
 
 
 @router.post(f"{SCHEDULE}/pause")

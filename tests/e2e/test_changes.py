@@ -24,6 +24,29 @@ def test_an_edit_replaces_a_fire_that_is_already_planned(stage: Stage) -> None:
     assert stage.wait_for_state(made["id"], fire, "SUCCEEDED", seconds=10)["id"] == arrival.key
 
 
+def test_a_dry_run_writes_nothing_and_the_edit_then_does_what_it_said(stage: Stage) -> None:
+    expression, _ = at_in(20)
+    made = stage.create(expression=expression)
+    sooner, fire = at_in(8)
+    patch, first = {"expression": sooner}, {"If-Match": '"1"'}
+    dry = stage.api.call(
+        "PATCH", stage.path(made["id"], "?dry_run=true"), patch, headers=first
+    ).expect(200)
+    assert "etag" not in dry.headers
+    (move,) = dry.body["changes"]["move"]
+    assert move["to"]["utc"] == fire
+    assert stage.api.schedule(stage.tenant, made["id"]) == made
+    real = stage.api.call("PATCH", stage.path(made["id"]), patch, headers=first).expect(200)
+    assert real.headers["etag"] == '"2"'
+    for answer in (dry, real):
+        for document in (answer.body, answer.body["changes"]):
+            for name in ("dry_run", "effective_from", "from", "through"):
+                document.pop(name, None)
+    assert dry.body == real.body
+    (arrival,) = stage.receiver.wait_for(made["id"], 1, seconds=30)
+    assert arrival.scheduled_for == fire
+
+
 def test_an_edit_to_another_time_drops_the_planned_fire(stage: Stage) -> None:
     expression, _ = at_in(6)
     made = stage.create(expression=expression)

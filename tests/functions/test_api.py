@@ -481,7 +481,9 @@ def test_a_replaced_schedule_is_what_the_body_says(api: Api) -> None:
     assert answer.status == 200
     assert answer.headers["ETag"] == '"2"'
     shown = api.call("GET", SCHEDULE)
-    assert shown.body == answer.body
+    document = answer.body
+    assert (document.pop("dry_run"), document.pop("changes")["rule_changed"]) == (False, True)
+    assert shown.body == document
     assert (shown.body["time_zone"], shown.body["retry"]["max_attempts"]) == ("UTC", 5)
 
 
@@ -527,6 +529,114 @@ def test_a_patch_of_what_nobody_knows_is_refused(
 ) -> None:
     created(api)
     assert error(api.call("PATCH", SCHEDULE, patch, headers=FIRST), 400)["field"] == field
+
+
+def test_an_edit_shows_what_it_does_to_each_fire(api: Api) -> None:
+    """In the zone of the rule that has it; it is ten in Madrid."""
+    created(api, expression="0 11 * * *")
+    patch = {"expression": "0 12 * * MON-FRI", "time_zone": "Europe/Athens"}
+    changes = api.call("PATCH", SCHEDULE, {**patch, "payload": 1}, headers=FIRST).body["changes"]
+    assert {name: changes[name] for name in ("rule_changed", "from", "through", "complete")} == {
+        "rule_changed": True,
+        "from": "2026-11-30T09:00:00.001Z",
+        "through": "2027-02-28T09:00:00.001Z",
+        "complete": True,
+    }
+    assert (changes["compared"], changes["unchanged"], changes["appear"]) == (155, 65, [])
+    assert changes["vanish"][0] == {
+        "utc": "2026-12-05T10:00:00.000Z",
+        "local": "2026-12-05T11:00:00+01:00",
+    }
+    assert (len(changes["vanish"]), changes["move"]) == (25, [])
+    later = {"expression": "0 13 * * MON-FRI", "time_zone": "Europe/Madrid"}
+    changes = api.call("PATCH", SCHEDULE, later, headers={"If-Match": '"2"'}).body["changes"]
+    assert changes["move"][0] == {
+        "from": {"utc": "2026-11-30T10:00:00.000Z", "local": "2026-11-30T12:00:00+02:00"},
+        "to": {"utc": "2026-11-30T12:00:00.000Z", "local": "2026-11-30T13:00:00+01:00"},
+    }
+
+
+def test_an_edit_of_anything_but_the_rule_says_so(api: Api) -> None:
+    created(api)
+    changes = api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST).body["changes"]
+    assert changes == {
+        "rule_changed": False,
+        "from": "2026-11-30T09:00:00.001Z",
+        "through": "2027-02-28T09:00:00.001Z",
+        "complete": True,
+        "compared": 0,
+        "unchanged": 0,
+        "appear": [],
+        "vanish": [],
+        "move": [],
+    }
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_dry_run_answers_as_the_edit_then_does_and_writes_nothing(api: Api, method: str) -> None:
+    created(api)
+    before = api.world.writes()
+    body = {**DEFINITION, "expression": "0 7 * * *"}
+    dry = api.call(method, SCHEDULE, body, headers=FIRST, query={"dry_run": "true"})
+    assert dry.status == 200, dry.text
+    assert "ETag" not in dry.headers
+    assert api.world.writes() == before
+    real = api.call(method, SCHEDULE, body, headers=FIRST, query={"dry_run": "false"})
+    assert real.headers["ETag"] == '"2"'
+    assert (dry.body.pop("dry_run"), real.body.pop("dry_run")) == (True, False)
+    assert {**dry.body, "dry_run": False} == real.body
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_dry_run_is_refused_as_the_edit_would_be(api: Api, method: str) -> None:
+    query = {"dry_run": "true"}
+    assert error(api.call(method, SCHEDULE, DEFINITION, headers=FIRST, query=query), 404)
+    created(api)
+    assert error(api.call(method, SCHEDULE, DEFINITION, query=query), 428)
+    stale = api.call(method, SCHEDULE, DEFINITION, headers={"If-Match": '"2"'}, query=query)
+    assert (error(stale, 412)["field"], stale.headers["ETag"]) == ("If-Match", '"1"')
+    bad = {**DEFINITION, "time_zone": "Mars/Phobos"}
+    refused = api.call(method, SCHEDULE, bad, headers=FIRST, query=query)
+    assert error(refused, 400)["field"] == "time_zone"
+    api.call("DELETE", SCHEDULE)
+    problem(api.call(method, SCHEDULE, DEFINITION, headers={"If-Match": '"2"'}, query=query), 409)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("said", ["1", "yes", "True", "TRUE", "", "true,false"])
+def test_a_dry_run_is_true_or_false_and_nothing_else(api: Api, method: str, said: str) -> None:
+    created(api)
+    before = api.world.writes()
+    answer = api.call(method, SCHEDULE, DEFINITION, headers=FIRST, query={"dry_run": said})
+    entry = error(answer, 400)
+    assert (entry["field"], entry["value"]) == ("dry_run", said)
+    assert entry["allowed"] == "'true' or 'false'"
+    assert api.world.writes() == before
+
+
+def test_a_dry_run_that_is_asked_for_twice_is_refused(api: Api) -> None:
+    created(api)
+    event = an_event("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST, query={"dry_run": "false"})
+    event["multiValueQueryStringParameters"] = {"dry_run": ["true", "false"]}
+    assert error(api.send(event), 400)["field"] == "dry_run"
+
+
+@pytest.mark.parametrize(
+    ("method", "ending", "body"),
+    [
+        ("POST", "/pause", None),
+        ("POST", "/resume", None),
+        ("DELETE", "", None),
+        ("PATCH", "", {"payload": 1}),
+    ],
+)
+def test_a_dry_run_where_there_is_none_is_refused(
+    api: Api, method: str, ending: str, body: object
+) -> None:
+    created(api)
+    name = "dryrun" if method == "PATCH" else "dry_run"
+    answer = api.call(method, SCHEDULE + ending, body, headers=FIRST, query={name: "true"})
+    assert error(answer, 400)["field"] == "query"
 
 
 def test_a_schedule_is_paused_and_resumed_as_often_as_one_likes(api: Api) -> None:

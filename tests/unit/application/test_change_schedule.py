@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.agenda import Cursor
 from puntual.domain.definition import Definition
-from puntual.domain.errors import Conflict
+from puntual.domain.errors import Conflict, PuntualError
+from puntual.domain.expression import InvalidExpression, NeverFires
 from puntual.domain.run import RunState
 from puntual.domain.schedule import (
     ContendedSchedule,
@@ -24,7 +26,7 @@ from puntual.domain.schedule import (
     StaleVersion,
     UnknownSchedule,
 )
-from puntual.domain.tenant import ScheduleId
+from puntual.domain.tenant import ScheduleId, UnknownTenant
 from tests.builders import HORIZON, NINE, TENANT, a_note, a_run, a_span, an_occurrence
 from tests.control_plane_world import KEY, World, a_definition
 from tests.fakes.hostile import HostileSchedules, Hostility
@@ -36,7 +38,18 @@ def changed(
     world: World, expression: str = "rate(5 minutes)", *, seen: int = 1, **fields: object
 ) -> ShownSchedule:
     definition = a_definition(expression, **fields)
-    return world.plane.change_schedule(KEY, seen=seen, revise=lambda _: definition, author="bo")
+    return world.plane.change_schedule(
+        KEY, seen=seen, revise=lambda _: definition, author="bo"
+    ).shown
+
+
+def tried(
+    world: World, expression: str = "rate(5 minutes)", *, seen: int = 1, **fields: object
+) -> ChangedSchedule:
+    definition = a_definition(expression, **fields)
+    return world.plane.change_schedule(
+        KEY, seen=seen, revise=lambda _: definition, author="bo", dry_run=True
+    )
 
 
 def minutely(world: World) -> None:
@@ -85,6 +98,89 @@ def test_an_edit_of_something_else_is_not_refused_for_a_fire_that_has_passed(
     world.clock.advance(7 * MINUTE)
     shown = changed(world, "at(2026-11-30T09:05:00)", payload="new")
     assert shown.head.state is ScheduleState.COMPLETED
+
+
+def test_an_edit_says_which_fires_appear_vanish_and_move(world: World) -> None:
+    """From where the new version begins: the fire at half past nine has been the old one's."""
+    world.created("30 9 * * *")
+    world.clock.advance(30 * MINUTE)
+    definition = a_definition("0 10 * * MON-FRI")
+    changes = world.plane.change_schedule(
+        KEY, seen=1, revise=lambda _: definition, author="bo"
+    ).changes
+    day = timedelta(days=1)
+    assert (changes.start, changes.through) == (NINE + 30 * MINUTE, NINE + 30 * MINUTE + 90 * day)
+    assert changes.move[0].before == NINE + 30 * MINUTE
+    assert changes.move[0].after == NINE + 60 * MINUTE
+    assert changes.vanish[0] == NINE + 30 * MINUTE + 5 * day
+    assert changes.appear == ()
+
+
+def test_an_edit_of_anything_but_the_rule_changes_no_fire(world: World) -> None:
+    world.created("* * * * *")
+    changed = tried(world, "* * * * *", payload=1)
+    assert not changed.rule_changed
+    assert (changed.changes.compared, changed.changes.complete) == (0, True)
+    assert tried(world, "cron(* * * * ? *)", payload=1).rule_changed
+
+
+def test_a_paused_schedules_changes_are_those_it_would_have_if_resumed(world: World) -> None:
+    world.created("0 12 * * *")
+    world.plane.pause_schedule(KEY, author="bo")
+    changed = tried(world, "0 13 * * *", seen=2)
+    assert changed.shown.head.state is ScheduleState.PAUSED
+    assert changed.shown.next_fires == ()
+    assert len(changed.changes.move) == 90
+
+
+def test_a_completed_schedule_has_no_fires_to_lose(world: World) -> None:
+    world.created("at(2026-11-30T09:05:00)")
+    world.clock.advance(7 * MINUTE)
+    changed(world, "at(2026-11-30T09:05:00)", payload="new")
+    changes = tried(world, "0 10 * * *", seen=2).changes
+    assert (changes.vanish, changes.move, changes.unchanged) == ((), (), 0)
+    assert len(changes.appear) == 90
+
+
+def test_a_dry_run_writes_nothing_and_says_what_the_edit_then_does(world: World) -> None:
+    world.created("0 12 * * *")
+    world.clock.advance(MINUTE)
+    before = world.writes()
+    soon = "at(2026-11-30T09:05:00)"
+    would = tried(world, soon)
+    assert world.writes() == before
+    assert would.shown.head.version == 2
+    assert would.shown.next_fires == (NINE + 5 * MINUTE,)
+    assert changed(world, soon) == would.shown
+    assert world.planned() == [NINE + 5 * MINUTE]
+
+
+def test_a_dry_run_makes_not_even_a_shard(world: World) -> None:
+    """E10 is for what puts a cursor."""
+    world.created("0 12 * * *")
+    world.shards.rows.clear()
+    tried(world, "0 13 * * *")
+    assert world.shards.all() == ()
+
+
+def test_a_dry_run_is_refused_what_an_edit_is(world: World) -> None:
+    refused: list[tuple[type[PuntualError], Callable[[], object]]] = [
+        (StaleVersion, lambda: tried(world, seen=2)),
+        (InvalidExpression, lambda: tried(world, "0 9 * *")),
+        (NeverFires, lambda: tried(world, "at(2026-11-30T08:00:00)")),
+    ]
+    with pytest.raises(UnknownSchedule):
+        tried(world)
+    world.created()
+    for error, act in refused:
+        with pytest.raises(error):
+            act()
+    world.plane.cancel_schedule(KEY, author="bo")
+    with pytest.raises(ScheduleEnded):
+        tried(world, seen=2)
+    world.tenants.rows.clear()
+    with pytest.raises(UnknownTenant):
+        tried(world, seen=2)
 
 
 def test_a_paused_schedule_stays_paused_through_an_edit(world: World) -> None:

@@ -24,6 +24,14 @@ Decide = Callable[[Schedule, ScheduleVersion, datetime], Next | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What stands after a decision, or would stand, and the version that it was made on."""
+
+    replaced: ScheduleVersion
+    shown: ShownSchedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceSchedule:
     schedules: Schedules
     announced: Announced
@@ -35,16 +43,22 @@ class AdvanceSchedule:
         `seen` is the version that the caller decided on, if it matters: raises `StaleVersion`
         where another stands. Raises `UnknownSchedule`, `ContendedSchedule` and what `decide` does.
         """
+        return self.step(key, seen=seen, decide=decide).shown
+
+    def step(
+        self, key: ScheduleKey, *, seen: int | None, decide: Decide, dry_run: bool = False
+    ) -> Step:
+        """Do the same; a dry run decides and raises as a real one, but writes nothing at all."""
         for _ in range(TRIES_MAX):
             head, version = standing(self.schedules, key)
             if seen is not None and seen != head.version:
                 raise StaleVersion(key, seen=seen, current=head.version)
             now = self.clock.now()
             following = decide(head, version, now)
-            if following is None:
-                return ShownSchedule(head=head, version=version, as_of=now)
-            if self._advance(*following):
-                return ShownSchedule(head=following[0], version=following[1], as_of=now)
+            next_head, next_version = following or (head, version)
+            if following is None or dry_run or self._advance(*following):
+                shown = ShownSchedule(head=next_head, version=next_version, as_of=now)
+                return Step(replaced=version, shown=shown)
         raise ContendedSchedule(key)
 
     def _advance(self, head: Schedule, version: ScheduleVersion) -> bool:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from puntual.application.advance_schedule import AdvanceSchedule, Next
 from puntual.application.ports import Tenants
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.definition import Definition, Limits, version_of
+from puntual.domain.fire_changes import FireChanges, fire_changes
 from puntual.domain.schedule import (
     Schedule,
     ScheduleEnded,
@@ -22,6 +23,29 @@ from puntual.domain.tenant import UnknownTenant
 Revise = Callable[[ScheduleVersion], Definition]
 """Gives the new definition from the version that stands; may raise `Rejected`."""
 
+CHANGES_SPAN = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSchedule:
+    """A schedule with its new version, which a dry run has not written."""
+
+    replaced: ScheduleVersion
+    shown: ShownSchedule
+    dry_run: bool
+
+    @property
+    def rule_changed(self) -> bool:
+        return self.replaced.rule != self.shown.version.rule
+
+    @property
+    def changes(self) -> FireChanges:
+        """What the rules do to the fires of the next 90 days; a paused schedule's, if resumed."""
+        version = self.shown.version
+        return fire_changes(
+            self.replaced.rule, version.rule, start=version.effective_from, span=CHANGES_SPAN
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSchedule:
@@ -30,10 +54,11 @@ class ChangeSchedule:
     limits: Limits
 
     def __call__(
-        self, key: ScheduleKey, *, seen: int, revise: Revise, author: str
-    ) -> ShownSchedule:
+        self, key: ScheduleKey, *, seen: int, revise: Revise, author: str, dry_run: bool = False
+    ) -> ChangedSchedule:
         """Write what `revise` makes of version `seen`; a paused schedule stays paused.
 
+        A dry run makes every check and answers what would come, but writes nothing.
         Raises `UnknownTenant`, `UnknownSchedule`, `StaleVersion`, `ScheduleEnded`, `Rejected`.
         """
         tenant = self.tenants.get(key.tenant)
@@ -54,4 +79,5 @@ class ChangeSchedule:
             )
             return edited(head, proposed)
 
-        return self.advance(key, seen=seen, decide=decide)
+        step = self.advance.step(key, seen=seen, decide=decide, dry_run=dry_run)
+        return ChangedSchedule(replaced=step.replaced, shown=step.shown, dry_run=dry_run)

@@ -7,7 +7,7 @@ everything odd (gaps, repeated hours, skipped days) lies between two stretches.
 
 import re
 from bisect import bisect_right
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -83,6 +83,15 @@ def end_of_gap(zone: str, wall: int) -> int | None:
         if stretch.start + stretch.offset_before <= wall < stretch.start + stretch.offset:
             return stretch.start
     return None
+
+
+def date_in(zone: str, instant: datetime) -> date:
+    return instant.astimezone(ZoneInfo(zone)).date()
+
+
+def midnight_of(zone: str, day: date) -> datetime:
+    """Find the first instant of a day, also where its clocks begin later than at midnight."""
+    return datetime.combine(day, time.min, ZoneInfo(zone)).astimezone(UTC)
 
 
 def stretches_between(zone: str, start: int, end: int) -> list[Stretch]:

@@ -104,6 +104,10 @@ class Rule:
     start_at: datetime | None = None
     end_at: datetime | None = None
 
+    @property
+    def is_one_off(self) -> bool:
+        return isinstance(parse(self.expression), At)
+
     def next_fire(self, after: datetime) -> datetime | None:
         """Find the first fire strictly after `after`."""
         if self.start_at is not None and after < self.start_at:

@@ -1,0 +1,212 @@
+"""What an edit does to a schedule's fires: which appear, vanish, move or stay as they are."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import partial
+from heapq import merge
+from itertools import islice
+
+from puntual.domain.civil_time import date_in, midnight_of
+from puntual.domain.expression import Rule
+from puntual.domain.instant import MILLISECOND
+
+FIRES_COMPARED_MAX = 10_000
+"""Of both rules together, those around the span included."""
+
+FIRES_BEFORE_MAX = 500
+"""Of each rule; where there are more, whole weeks and months tell nothing that days do not."""
+
+AROUND = timedelta(days=32)
+"""What is known of both sides of the span, so that its first and last months are whole."""
+
+WEEK_DAYS = 7
+
+Pair = tuple[datetime, datetime]
+Sides = tuple[list[datetime], list[datetime]]
+"""Fires of the old and of the new rule, each in order."""
+
+Period = tuple[date, date]
+"""Its first day, and the first one after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    before: datetime
+    after: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireChanges:
+    """Each fire of start <= it < through in one class; a move may end or begin after that.
+
+    `compared` counts the fires of both rules in there. `complete` says that it is the whole span.
+    """
+
+    start: datetime
+    through: datetime
+    complete: bool
+    compared: int = 0
+    unchanged: int = 0
+    appear: tuple[datetime, ...] = ()
+    vanish: tuple[datetime, ...] = ()
+    move: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """Every fire of both rules with after < it < before."""
+
+    fires: Sides
+    after: datetime
+    before: datetime
+
+    def left(self) -> Sides:
+        """Give the fires that only one rule has."""
+        old, new = self.fires
+        stay = set(old) & set(new)
+        return [fire for fire in old if fire not in stay], [
+            fire for fire in new if fire not in stay
+        ]
+
+
+def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> FireChanges:
+    """Compare what two rules do from `start` on; nothing is walked where they are the same.
+
+    What happened before `start` only tells which fire stands for which: where the old one of a
+    pair has passed, the new one appears, and the other way round.
+    """
+    end = start + span
+    if old == new:
+        return FireChanges(start=start, through=end, complete=True)
+    zones = sorted({old.time_zone, new.time_zone})
+    known = _known(old, new, start=start, end=end, zones=zones)
+    # A day that is known in part would pair what does not belong together.
+    whole_until = min(midnight_of(zone, date_in(zone, known.before)) for zone in zones)
+    through = min(end, whole_until)
+    left = known.left()
+    pairs = _one_off_pair(old, new, start) or _pairs(left, known, zones)
+    move = sorted(pair for pair in pairs if start <= min(pair) < through)
+    moved = {before for before, _ in move}, {after for _, after in move}
+    vanish, appear = (
+        tuple(fire for fire in fires if start <= fire < through and fire not in gone)
+        for fires, gone in zip(left, moved, strict=True)
+    )
+    held, come = (sum(start <= fire < through for fire in fires) for fires in known.fires)
+    ended = sum(before < through for before, _ in move)
+    return FireChanges(
+        start=start,
+        through=through,
+        complete=through == end,
+        compared=held + come,
+        unchanged=held - len(vanish) - ended,
+        appear=appear,
+        vanish=vanish,
+        move=tuple(Move(before=before, after=after) for before, after in move),
+    )
+
+
+def _known(old: Rule, new: Rule, *, start: datetime, end: datetime, zones: Sequence[str]) -> _Known:
+    after = start - AROUND
+    if any(
+        len(rule.fires_between(after, start, limit=FIRES_BEFORE_MAX)) == FIRES_BEFORE_MAX
+        for rule in (old, new)
+    ):
+        midnights = (midnight_of(zone, date_in(zone, start)) for zone in zones)
+        after = min(midnights) - MILLISECOND
+    before = end + AROUND
+    walk = merge(
+        ((fire, 0) for fire in _fires(old, after, before)),
+        ((fire, 1) for fire in _fires(new, after, before)),
+    )
+    walked = list(islice(walk, FIRES_COMPARED_MAX + 1))
+    if len(walked) > FIRES_COMPARED_MAX:
+        before, _ = walked.pop()
+    fires: Sides = ([], [])
+    for fire, side in walked:
+        fires[side].append(fire)
+    return _Known(fires=fires, after=after, before=before)
+
+
+def _fires(rule: Rule, after: datetime, before: datetime) -> Iterator[datetime]:
+    fire = rule.next_fire(after)
+    while fire is not None and fire < before:
+        yield fire
+        fire = rule.next_fire(fire)
+
+
+def _one_off_pair(old: Rule, new: Rule, start: datetime) -> list[Pair]:
+    """Pair one-offs however far apart they are, since each stands for the whole schedule."""
+    if not (old.is_one_off and new.is_one_off):
+        return []
+    before, after = (rule.next_fire(start - MILLISECOND) for rule in (old, new))
+    return [(before, after)] if before and after and before != after else []
+
+
+def _pairs(left: Sides, known: _Known, zones: Sequence[str]) -> list[Pair]:
+    """Pair on each day first, and what is left in each week or in each month.
+
+    Only where as many fires go as come, in order. Of the two zones' days, of weeks that begin on
+    any day, and of months it takes what pairs most, and then what moves least in all. The order
+    of the options does not depend on which rule is the new one. Days that are not known whole
+    lie outside of what is told; weeks and months may not.
+    """
+    options = []
+    for zone in zones:
+        first, last = date_in(zone, known.after), date_in(zone, known.before)
+        days = _by_day(left, zone)
+        pairs = [pair for sides in days.values() for pair in _zipped(sides)]
+        rest = {day: days[day] for day in sorted(days) if not _zipped(days[day])}
+        for period_of in PERIODS:
+            periods = _by_period(rest, period_of).items()
+            whole = (sides for (begin, end), sides in periods if first < begin and end <= last)
+            options.append([*pairs, *(pair for sides in whole for pair in _zipped(sides))])
+    return min(options, key=_rank)
+
+
+def _by_day(fires: Sides, zone: str) -> dict[date, Sides]:
+    days: defaultdict[date, Sides] = defaultdict(_nothing)
+    for number, side in enumerate(fires):
+        for fire in side:
+            days[date_in(zone, fire)][number].append(fire)
+    return days
+
+
+def _by_period(
+    days: Mapping[date, Sides], period_of: Callable[[date], Period]
+) -> dict[Period, Sides]:
+    periods: defaultdict[Period, Sides] = defaultdict(_nothing)
+    for day, sides in days.items():
+        for all_fires, fires in zip(periods[period_of(day)], sides, strict=True):
+            all_fires.extend(fires)
+    return periods
+
+
+def _nothing() -> Sides:
+    return [], []
+
+
+def _zipped(sides: Sides) -> list[Pair]:
+    old, new = sides
+    return list(zip(old, new, strict=True)) if len(old) == len(new) else []
+
+
+def _rank(pairs: Sequence[Pair]) -> tuple[int, timedelta]:
+    return -len(pairs), sum((abs(after - before) for before, after in pairs), timedelta())
+
+
+def _week(day: date, *, begins: int) -> Period:
+    first = day - timedelta(days=(day.weekday() - begins) % WEEK_DAYS)
+    return first, first + timedelta(days=WEEK_DAYS)
+
+
+def _month(day: date) -> Period:
+    first = day.replace(day=1)
+    return first, (first + AROUND).replace(day=1)
+
+
+PERIODS: Sequence[Callable[[date], Period]] = (
+    *(partial(_week, begins=weekday) for weekday in range(WEEK_DAYS)),
+    _month,
+)
