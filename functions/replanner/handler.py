@@ -1,4 +1,4 @@
-"""A slice of planning anew what new zone data move; called again with its token until there is none.
+"""A slice of planning anew what new zone data move; called again with its token until it ends.
 
 Event: `dry_run` (false) and `next_token` of the last answer (none). Answer: `from` and `to`, the
 releases; `zones`, the names whose clocks differ; `looked_at` and `already`, counts; `changed`, an

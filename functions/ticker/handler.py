@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Logger, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
 from puntual import bootstrap
@@ -11,7 +11,6 @@ ZONE_RULES_BEHIND = "ZoneRulesBehind"
 """1 while stored cursors may follow other zone rules than the deployed ones, else 0."""
 
 logger = Logger()
-metrics = Metrics()
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -30,5 +29,11 @@ def _note_zone_release() -> None:
         logger.exception("zone release not noted")
         return
     behind = in_use.is_behind(bootstrap.zone_release())
-    metrics.add_metric(name=ZONE_RULES_BEHIND, unit=MetricUnit.Count, value=int(behind))
-    metrics.flush_metrics()
+    if behind:
+        logger.warning(
+            "schedules may follow former zone rules: re-plan",
+            deployed=in_use.current,
+            former=sorted(in_use.former),
+        )
+    with single_metric(name=ZONE_RULES_BEHIND, unit=MetricUnit.Count, value=int(behind)):
+        pass

@@ -130,7 +130,7 @@ def _first_difference(
 
 
 def _counted(fires: _Fires, first: datetime) -> MovedFires:
-    found = list(fires.differences(first - _STEP, first + COUNTED_FOR))
+    found = list(fires.differences(first - _STEP, first + COUNTED_FOR - _STEP))
     vanished = [fire for fire, vanishes in found if vanishes]
     appeared = [fire for fire, vanishes in found if not vanishes]
     return MovedFires(
