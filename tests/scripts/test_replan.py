@@ -51,15 +51,16 @@ class Replanner:
 
 
 def test_it_goes_on_until_no_token_is_left_and_sums_up(capsys: pytest.CaptureFixture[str]) -> None:
-    first = an_answer(MOVED, next_token="more", settled=False)
+    goes_on = "more"
+    first = an_answer(MOVED, next_token=goes_on, settled=False)
     replanner = Replanner(first, an_answer(GONE))
     replan(replanner, dry_run=False)
-    assert [event["next_token"] for event in replanner.events] == [None, "more"]
+    assert [event["next_token"] for event in replanner.events] == [None, goes_on]
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [line_of(MOVED), line_of(GONE)]
+    totals = "active schedules in them 6, re-planned 2, of these completed 1, on 2026.6 before 2."
     assert lines[2:] == [
-        "tzdata 2026.5 -> 2026.6: zone names that differ 1, active schedules in them 6, "
-        "re-planned 2, of these completed 1, on 2026.6 before 2.",
+        f"tzdata 2026.5 -> 2026.6: zone names that differ 1, {totals}",
         "All schedules follow 2026.6.",
     ]
 
