@@ -133,6 +133,10 @@ synth: layer ## Synthesise every environment into cdk.out/, cdk-nag included; ca
 deploy: layer ## Deploy to the AWS account of your credentials: make deploy ENV=dev
 	$(CDK) deploy --all -c environment=$(ENV) --output cdk.out/deploy-$(ENV)
 
+.PHONY: replan
+replan: setup ## Plan anew what new zone data move: make replan ENV=dev DRY_RUN=true
+	@$(PY) -m scripts.replan $(ENV) $(if $(filter true,$(DRY_RUN)),--dry-run)
+
 ## -- on this machine -----------------------------------------------------------------------
 
 .PHONY: up

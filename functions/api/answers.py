@@ -19,6 +19,7 @@ from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.tenant import Tenant
 from puntual.domain.timeline import Entry, Fire, run_of, state_of
+from puntual.domain.zone_names import canonical_zone
 
 JSON = "application/json"
 VOIDED = "voided: it will be recorded as CANCELED instead of started"
@@ -56,6 +57,7 @@ def schedule_document(shown: ShownSchedule) -> dict[str, Any]:
         "version": head.version,
         "state": head.state.value,
         **definition_document(version),
+        "canonical_time_zone": canonical_zone(version.rule.time_zone),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
         "author": version.author,
@@ -104,6 +106,7 @@ def listed_schedule(head: Schedule, as_of: datetime) -> dict[str, Any]:
         "state": head.state.value,
         "expression": head.rule.expression,
         "time_zone": head.rule.time_zone,
+        "canonical_time_zone": canonical_zone(head.rule.time_zone),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
         "next_fire": None if fire is None else _fire_time(fire, head.rule.time_zone),

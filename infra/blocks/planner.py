@@ -60,7 +60,11 @@ class Ticker(Construct):
             runtime=runtime,
             timeout_seconds=30,
             memory_mb=256,
-            permissions=[grants.on_table(tables.shards, "Scan"), grants.invoke(planner)],
+            permissions=[
+                grants.on_table(tables.shards, "Scan"),
+                grants.on_table(tables.zone_releases, "GetItem", "PutItem"),
+                grants.invoke(planner),
+            ],
             settings={"PLANNER_FUNCTION_NAME": planner.function_name},
         ).function
         self.function.configure_async_invoke(max_event_age=TICK_AGE_MAX, retry_attempts=0)

@@ -24,6 +24,8 @@ class Shape:
     sort: Key | None = None
     expires_at: str | None = None
     streamed: bool = False
+    # Read and written by hand or once a minute: warming it up would cost and do nothing.
+    quiet: bool = False
 
 
 class Tables(Construct):
@@ -57,6 +59,9 @@ class Tables(Construct):
         self.tenants = self._table(
             "tenants", Shape(partition=("tenant", TEXT), sort=("item", TEXT))
         )
+        self.zone_releases = self._table(
+            "zone-releases", Shape(partition=("item", TEXT), quiet=True)
+        )
         # The layout of Powertools' idempotency store.
         self.idempotency = self._table(
             "idempotency", Shape(partition=("id", TEXT), expires_at="expiration")
@@ -74,6 +79,7 @@ class Tables(Construct):
             "OCCURRENCES_TABLE": self.occurrences.table_name,
             "SHARDS_TABLE": self.shards.table_name,
             "TENANTS_TABLE": self.tenants.table_name,
+            "ZONE_RELEASES_TABLE": self.zone_releases.table_name,
             "IDEMPOTENCY_TABLE": self.idempotency.table_name,
         }
 
@@ -96,7 +102,7 @@ class Tables(Construct):
             removal_policy=(
                 cdk.RemovalPolicy.DESTROY if environment.disposable else cdk.RemovalPolicy.RETAIN
             ),
-            warm_throughput=self._warm_throughput(),
+            warm_throughput=None if shape.quiet else self._warm_throughput(),
         )
 
     def _warm_throughput(self) -> dynamodb.WarmThroughput | None:

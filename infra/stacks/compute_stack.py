@@ -8,11 +8,13 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.blocks.acknowledgements import acknowledge
+from infra.blocks.alarms import Alarms
 from infra.blocks.api_function import ApiFunction
 from infra.blocks.executor import Executor
 from infra.blocks.function import Runtime
 from infra.blocks.planner import Planner, Ticker
 from infra.blocks.relay import Relay
+from infra.blocks.replanner import Replanner
 from infra.blocks.undeliverable import Undeliverable
 from infra.environments import Environment
 from infra.stacks.storage_stack import StorageStack
@@ -47,6 +49,8 @@ class ComputeStack(cdk.Stack):
             self, "Undeliverable", runtime=runtime, tables=tables, lanes=lanes
         )
         self.api = ApiFunction(self, "Api", runtime=runtime, tables=tables)
+        self.replanner = Replanner(self, "Replanner", runtime=runtime, tables=tables)
+        self.alarms = Alarms(self, "Alarms", environment=environment)
         self._name_functions()
         self._accept_findings()
 
@@ -66,10 +70,12 @@ class ComputeStack(cdk.Stack):
             "Executor": self.executor.function,
             "Planner": self.planner.function,
             "Relay": self.relay.function,
+            "Replanner": self.replanner.function,
             "Ticker": self.ticker.function,
             "Undeliverable": self.undeliverable.function,
         }.items():
             cdk.CfnOutput(self, f"{name}Function", value=function.function_name)
+        cdk.CfnOutput(self, "AlarmsTopicArn", value=self.alarms.topic.topic_arn)
         cdk.CfnOutput(self, "RelayFailuresQueueUrl", value=self.relay.failures.queue_url)
 
     def _accept_findings(self) -> None:
@@ -97,4 +103,6 @@ def _settings(environment: Environment, storage: StorageStack) -> Mapping[str, s
         # Zone rules come from the pinned tzdata package, never from the system.
         "PYTHONTZPATH": "",
         "POWERTOOLS_LOG_LEVEL": "INFO",
+        # Environments of one account keep their metrics apart.
+        "POWERTOOLS_METRICS_NAMESPACE": environment.prefix,
     }

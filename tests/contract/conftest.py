@@ -16,9 +16,19 @@ from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
+from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.codec import message_of_body
-from puntual.application.ports import Agenda, Lanes, Ledger, Outbox, Schedules, Shards, Tenants
+from puntual.application.ports import (
+    Agenda,
+    Lanes,
+    Ledger,
+    Outbox,
+    Schedules,
+    Shards,
+    Tenants,
+    ZoneReleases,
+)
 from puntual.aws import DynamoDBClient, SQSClient
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
@@ -30,6 +40,7 @@ from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 
 RETENTION = timedelta(days=30)
 RECEIVES_MAX = 100
@@ -43,6 +54,7 @@ class World:
     outbox: Outbox
     ledger: Ledger
     shards: Shards
+    zone_releases: ZoneReleases
     lanes: Lanes
     received: Callable[[Lane], list[Message]]
 
@@ -98,6 +110,7 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(client=dynamodb, table="occurrences", retention=RETENTION),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
+            zone_releases=DynamoDbZoneReleases(client=dynamodb, table="zone_releases"),
             lanes=lanes,
             received=lambda lane: _received(sqs, urls[lane]),
         )
@@ -130,6 +143,7 @@ def _in_memory() -> World:
         outbox=InMemoryOutbox(),
         ledger=InMemoryLedger(),
         shards=InMemoryShards(),
+        zone_releases=InMemoryZoneReleases(),
         lanes=lanes,
         received=lambda lane: [sending.message for sending in lanes.sent[lane]],
     )

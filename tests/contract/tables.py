@@ -15,6 +15,7 @@ KEYS: dict[str, tuple[tuple[str, "ScalarAttributeTypeType"], ...]] = {
     "occurrences": (("tenant_schedule", "S"), ("run", "S")),
     "shards": (("shard", "N"),),
     "tenants": (("tenant", "S"), ("item", "S")),
+    "zone_releases": (("item", "S"),),
 }
 """Partition key and, where there is one, sort key of each table."""
 

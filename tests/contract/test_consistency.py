@@ -24,6 +24,8 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),
         ("GetItem", lambda world: world.shards.get(0)),
         ("Scan", lambda world: world.shards.all()),
+        ("GetItem", lambda world: world.zone_releases.in_use()),
+        ("GetItem", lambda world: world.zone_releases.rules("2026.6")),
     ],
 )
 def test_a_read_is_strongly_consistent(

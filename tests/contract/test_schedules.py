@@ -1,5 +1,6 @@
 """Heads and versions: each change one transaction with its cursor and its quota."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 
@@ -451,3 +452,66 @@ def test_heads_left_unprocessed_are_not_taken_for_absent(aws: Aws) -> None:
         pytest.raises(Unavailable),
     ):
         aws.schedules.heads(keys)
+
+
+ZONES = ("Europe/Berlin", "Europe/Copenhagen")
+
+
+def in_zone(
+    world: World, name: str, time_zone: str, *, state: ScheduleState = ScheduleState.ACTIVE
+) -> Schedule:
+    rule = a_rule("0 9 * * *", time_zone=time_zone)
+    return a_schedule(created(world, a_version(schedule=name, rule=rule, state=state)))
+
+
+def all_active_in(world: World, zones: Collection[str], *, limit: int) -> list[Schedule]:
+    heads: list[Schedule] = []
+    after: ScheduleKey | None = None
+    for _ in range(20):
+        page = world.schedules.active_in(zones, after=after, limit=limit)
+        assert len(page.heads) <= limit
+        heads.extend(page.heads)
+        after = page.after
+        if after is None:
+            return heads
+    raise AssertionError("the scan does not end")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_a_scan_gives_each_active_head_of_some_zones_once(world: World, limit: int) -> None:
+    expected = [in_zone(world, f"s-{n}", ZONES[n % 2]) for n in range(5)]
+    for state in set(ScheduleState) - {ScheduleState.ACTIVE}:
+        in_zone(world, f"{state}", ZONES[0], state=state)
+    for zone in ("UTC", "Europe/Berlin2", "Europe"):
+        in_zone(world, zone.replace("/", "."), zone)
+    found = all_active_in(world, ZONES, limit=limit)
+    assert sorted(found, key=lambda head: head.schedule) == expected
+
+
+def test_a_scan_goes_on_behind_any_head_that_it_gave(world: World) -> None:
+    expected = {in_zone(world, f"s-{n}", ZONES[0]).key for n in range(6)}
+    page = world.schedules.active_in(ZONES, after=None, limit=100)
+    assert {head.key for head in page.heads} == expected
+    seen = page.heads[:3]
+    rest = world.schedules.active_in(ZONES, after=seen[-1].key, limit=100)
+    assert rest.heads == page.heads[3:]
+
+
+def test_a_scan_for_more_zones_than_a_table_can_be_asked_for_is_as_right(world: World) -> None:
+    berlin = in_zone(world, "berlin", "Europe/Berlin")
+    in_zone(world, "utc", "UTC")
+    many = [f"Etc/Zone-{n}" for n in range(150)]
+    assert all_active_in(world, [*many, "Europe/Berlin"], limit=100) == [berlin]
+    in_a_request = [*many[:99], "Europe/Berlin"]
+    assert all_active_in(world, in_a_request, limit=100) == [berlin]
+
+
+def test_a_scan_leaves_a_head_out_that_cannot_be_read(aws: Aws) -> None:
+    good, bad = (in_zone(aws.world, name, ZONES[0]) for name in ("good", "bad"))
+    aws.dynamodb.update_item(
+        TableName="schedules",
+        Key={"tenant_schedule": {"S": f"{bad.tenant}#{bad.schedule}"}},
+        UpdateExpression="SET body = :body",
+        ExpressionAttributeValues={":body": {"S": '{"time_zone":"Europe/Berlin"}'}},
+    )
+    assert all_active_in(aws.world, ZONES, limit=100) == [good]

@@ -5,13 +5,14 @@ repeats a write whose answer was lost, a batch leaves items unprocessed, a timeo
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from puntual.application.ports import (
     Agenda,
     CreateResult,
+    HeadPage,
     Lanes,
     Ledger,
     Outbox,
@@ -20,6 +21,7 @@ from puntual.application.ports import (
     Schedules,
     Sending,
     Shards,
+    ZoneReleases,
 )
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
@@ -30,6 +32,8 @@ from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.tenant import ScheduleId, TenantId
+from puntual.domain.zone_releases import ReleasesInUse
+from puntual.domain.zone_rules import ZoneRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +176,14 @@ class HostileSchedules:
             lambda: self.inner.listed(tenant, prefix=prefix, state=state, after=after, limit=limit),
         )
 
+    def active_in(
+        self, zones: Collection[str], *, after: ScheduleKey | None, limit: int
+    ) -> HeadPage:
+        return self.hostility.call(
+            "schedules.active_in",
+            lambda: self.inner.active_in(zones, after=after, limit=limit),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class HostileAgenda:
@@ -285,6 +297,26 @@ class HostileShards:
                 shard, completed_through=completed_through, drained_through=drained_through
             ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class HostileZoneReleases:
+    inner: ZoneReleases
+    hostility: Hostility
+
+    def in_use(self) -> ReleasesInUse | None:
+        return self.hostility.call("zone_releases.in_use", self.inner.in_use)
+
+    def swap(self, in_use: ReleasesInUse, *, seen: ReleasesInUse | None) -> bool:
+        return self.hostility.write(
+            "zone_releases.swap", lambda: self.inner.swap(in_use, seen=seen)
+        )
+
+    def keep(self, rules: ZoneRules) -> None:
+        self.hostility.write("zone_releases.keep", lambda: self.inner.keep(rules))
+
+    def rules(self, release: str) -> ZoneRules | None:
+        return self.hostility.call("zone_releases.rules", lambda: self.inner.rules(release))
 
 
 @dataclass(frozen=True, slots=True)

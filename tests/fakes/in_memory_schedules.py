@@ -1,12 +1,13 @@
 """Heads and versions in memory; their transactions reach into agenda and tenants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from puntual.application.ports import (
     AlreadyExists,
     Created,
     CreateResult,
+    HeadPage,
     QuotaReached,
     SchedulePage,
     TenantUnknown,
@@ -106,6 +107,23 @@ class InMemorySchedules:
             schedules=shown, after=shown[-1].schedule if len(found) > limit else None
         )
 
+    def active_in(
+        self, zones: Collection[str], *, after: ScheduleKey | None, limit: int
+    ) -> HeadPage:
+        keys = sorted(
+            (key for key in self.head_rows if after is None or _place(key) > _place(after)),
+            key=_place,
+        )
+        read = [self.head_rows[key] for key in keys[:limit]]
+        return HeadPage(
+            heads=tuple(
+                head
+                for head in read
+                if head.state is ScheduleState.ACTIVE and head.rule.time_zone in zones
+            ),
+            after=keys[limit - 1] if len(keys) >= limit else None,
+        )
+
     def _put(
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, shard: int
     ) -> None:
@@ -118,3 +136,7 @@ class InMemorySchedules:
         """Tell whether this very write has been done: versions never change but for their end."""
         row = self.version_rows.get((version.key, version.version))
         return self.knows_own_writes and row is not None and replace(row, until=None) == version
+
+
+def _place(key: ScheduleKey) -> tuple[str, str]:
+    return key.tenant, key.schedule

@@ -18,6 +18,7 @@ from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
+from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.application.codec import message_of_body
 from puntual.application.ports import Created
 from puntual.aws import DynamoDBClient, SQSClient
@@ -40,12 +41,14 @@ SETTINGS = {
     "OCCURRENCES_TABLE": "occurrences",
     "SHARDS_TABLE": "shards",
     "TENANTS_TABLE": "tenants",
+    "ZONE_RELEASES_TABLE": "zone_releases",
     "PLANNER_FUNCTION_NAME": "puntual-prod-planner",
     "RETENTION_DAYS": "30",
     "HORIZON_SECONDS": "600",
     "SHARD_COUNT": "128",
     "DELIVERY_TIMEOUT_MAX_SECONDS": "60",
     "ALLOW_PRIVATE_TARGETS": "true",
+    "POWERTOOLS_METRICS_NAMESPACE": "puntual-prod",
 }
 
 
@@ -82,6 +85,7 @@ class Deployed:
     outbox: DynamoDbOutbox
     ledger: DynamoDbLedger
     shards: DynamoDbShards
+    zone_releases: DynamoDbZoneReleases
     queue_urls: dict[Lane, str]
     invocations: list[Any] = field(default_factory=list)
 
@@ -135,6 +139,7 @@ def deployed() -> Iterator[Deployed]:
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(client=dynamodb, table="occurrences", retention=RETENTION_MIN),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
+            zone_releases=DynamoDbZoneReleases(client=dynamodb, table="zone_releases"),
             queue_urls=urls,
         )
         _session_hook("before-call.lambda.Invoke", lambda **call: _invoked(world, **call))

@@ -107,6 +107,23 @@ def test_what_was_created_is_what_is_shown(api: Api) -> None:
     assert api.call("GET", SCHEDULE).body == answer.body
 
 
+def test_an_alias_of_a_zone_keeps_its_spelling_with_what_it_stands_for_beside_it(
+    api: Api,
+) -> None:
+    spelt = ("US/Eastern", "America/New_York")
+    listed = (created(api, time_zone=spelt[0]), api.call("GET", SCHEDULE))
+    for body in [answer.body for answer in listed] + api.call("GET", SCHEDULES).body["schedules"]:
+        assert (body["time_zone"], body["canonical_time_zone"]) == spelt
+    patched = api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST)
+    assert patched.body["time_zone"] == spelt[0]
+
+
+def test_a_zone_in_the_wrong_case_is_refused_with_the_right_one(api: Api) -> None:
+    refused = error(api.call("POST", SCHEDULES, {**BODY, "time_zone": "europe/madrid"}), 400)
+    assert (refused["field"], refused["value"]) == ("time_zone", "europe/madrid")
+    assert refused["allowed"].endswith("Europe/Madrid")
+
+
 def test_an_emulator_that_names_no_caller_is_served_too(api: Api) -> None:
     event = an_event("POST", SCHEDULES, BODY)
     del event["requestContext"]["identity"], event["requestContext"]["path"]

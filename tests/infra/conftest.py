@@ -10,7 +10,7 @@ from aws_cdk.assertions import Template
 
 from infra.app import add_stacks, environment_named, project_context
 
-FUNCTIONS = ("api", "executor", "planner", "relay", "ticker", "undeliverable")
+FUNCTIONS = ("api", "executor", "planner", "relay", "replanner", "ticker", "undeliverable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ TABLES = {
     "OCCURRENCES_TABLE",
     "SHARDS_TABLE",
     "TENANTS_TABLE",
+    "ZONE_RELEASES_TABLE",
     "IDEMPOTENCY_TABLE",
 }
 LANE_URLS = {"STRICT_QUEUE_URL", "FLEXIBLE_QUEUE_URL", "RECOVERY_QUEUE_URL"}
@@ -32,6 +33,7 @@ SETTINGS = {
     "ALLOW_PRIVATE_TARGETS",
     "PYTHONTZPATH",
     "POWERTOOLS_LOG_LEVEL",
+    "POWERTOOLS_METRICS_NAMESPACE",
     "POWERTOOLS_SERVICE_NAME",
 }
 
@@ -48,6 +50,7 @@ CONSUME = {
 PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
     "ticker": {
         "Shards": {"dynamodb:Scan"},
+        "ZoneReleases": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "PlannerFunction": {"lambda:InvokeFunction"},
     },
     "planner": {
@@ -73,6 +76,21 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Flexible": {"sqs:SendMessage"},
         "Recovery": {"sqs:SendMessage"},
         "Failures": {"sqs:SendMessage"},
+    },
+    "replanner": {
+        "ZoneReleases": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "Schedules": {
+            "dynamodb:Scan",
+            "dynamodb:GetItem",
+            "dynamodb:BatchGetItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+        },
+        "ScheduleVersions": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
+        "Occurrences": {"dynamodb:PutItem"},
+        "Shards": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "Outbox": {"dynamodb:PutItem"},
     },
     "executor": {
         "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
@@ -286,6 +304,7 @@ def test_every_function_gets_all_settings_that_are_read_and_no_other(
         assert settings["ALLOW_PRIVATE_TARGETS"] == ("true" if name == "local" else "false")
         assert settings["PYTHONTZPATH"] == ""
         assert settings["POWERTOOLS_SERVICE_NAME"] == function
+        assert settings["POWERTOOLS_METRICS_NAMESPACE"] == f"puntual-{name}"
 
 
 def test_functions_run_on_arm_in_the_cloud(synthesise: Synthesise) -> None:

@@ -20,6 +20,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     "occurrences": {"tenant_schedule": "HASH", "run": "RANGE"},
     "shards": {"shard": "HASH"},
     "tenants": {"tenant": "HASH", "item": "RANGE"},
+    "zone-releases": {"item": "HASH"},
     "idempotency": {"id": "HASH"},
 }
 NUMBERS = {"version", "shard"}
@@ -68,6 +69,15 @@ def test_an_index_is_as_warm_as_its_table(prod: Templates) -> None:
     schedules = tables(prod.storage)["puntual-prod-schedules"]["Properties"]
     (index,) = schedules["GlobalSecondaryIndexes"]
     assert index["WarmThroughput"] == schedules["WarmThroughput"]
+
+
+def test_a_table_that_hardly_anybody_calls_is_not_warmed_up(prod: Templates) -> None:
+    cold = {
+        name
+        for name, table in tables(prod.storage).items()
+        if "WarmThroughput" not in table["Properties"]
+    }
+    assert cold == {"puntual-prod-zone-releases"}
 
 
 def test_only_the_outbox_is_streamed(prod: Templates) -> None:

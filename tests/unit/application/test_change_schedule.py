@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -28,7 +28,7 @@ from puntual.domain.schedule import (
 )
 from puntual.domain.tenant import ScheduleId, UnknownTenant
 from tests.builders import HORIZON, NINE, TENANT, a_note, a_run, a_span, an_occurrence
-from tests.control_plane_world import KEY, World, a_definition
+from tests.control_plane_world import KEY, LIMITS, World, a_definition
 from tests.fakes.hostile import HostileSchedules, Hostility
 
 MINUTE = timedelta(minutes=1)
@@ -248,6 +248,14 @@ def test_a_resume_plans_from_now_on(world: World) -> None:
     assert shown.next_fires[0] == NINE + timedelta(minutes=61)
     times = {o.scheduled_for for o in world.planned_occurrences() if o.version == 3}
     assert times == {NINE + timedelta(hours=1) + n * MINUTE for n in range(1, 11)}
+
+
+def test_a_resume_carries_the_zone_release_that_it_computes_with(world: World) -> None:
+    world.created()
+    world.plane.pause_schedule(KEY, author="bo")
+    paused = world.schedules.version_rows[KEY, 2]
+    world.schedules.version_rows[KEY, 2] = replace(paused, tzdata="2025.3")
+    assert world.plane.resume_schedule(KEY, author="bo").version.tzdata == LIMITS.tzdata
 
 
 def test_a_resume_with_no_fire_left_completes(world: World) -> None:

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
+from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
+from puntual.application.replan_zones import ReplanZones
 from puntual.application.settle_message import SettleMessage
 from puntual.application.tick import Tick
 from puntual.domain.agenda import Cursor
@@ -29,6 +32,7 @@ from tests.fakes.hostile import (
     HostilePlanners,
     HostileSchedules,
     HostileShards,
+    HostileZoneReleases,
     Hostility,
     Rates,
 )
@@ -39,10 +43,12 @@ from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
+from tests.zone_data import DEPLOYED
 
 SHARDS = 1
 
@@ -65,6 +71,7 @@ class World:
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
+    zone_releases: InMemoryZoneReleases = field(default_factory=InMemoryZoneReleases)
     planners: RecordingPlanners = field(default_factory=RecordingPlanners)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
     queue_targets: ScriptedTargets = field(default_factory=ScriptedTargets)
@@ -150,6 +157,28 @@ class World:
         return Tick(
             shards=HostileShards(self.shards, self.hostility),
             planners=HostilePlanners(self.planners, self.hostility),
+        )
+
+    @property
+    def note_zone_release(self) -> NoteZoneRelease:
+        return NoteZoneRelease(
+            releases=HostileZoneReleases(self.zone_releases, self.hostility),
+            clock=self.clock,
+            deployed=DEPLOYED,
+        )
+
+    @property
+    def replan_zones(self) -> ReplanZones:
+        schedules = HostileSchedules(self.schedules, self.hostility)
+        return ReplanZones(
+            schedules=schedules,
+            releases=HostileZoneReleases(self.zone_releases, self.hostility),
+            note=self.note_zone_release,
+            advance=AdvanceSchedule(
+                schedules=schedules, announced=self.announced, clock=self.clock
+            ),
+            clock=self.clock,
+            deployed=DEPLOYED,
         )
 
     @property

@@ -17,6 +17,7 @@ from puntual.domain.schedule import (
     edited,
     effective_from_of,
     paused,
+    replanned,
     resumed,
     settled,
 )
@@ -37,6 +38,18 @@ def edit(head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
     return edited(head, proposed)
 
 
+def resume(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
+) -> tuple[Schedule, ScheduleVersion]:
+    return resumed(head, current, now=now, author=author, tzdata="2026.6")
+
+
+def replan(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
+) -> tuple[Schedule, ScheduleVersion]:
+    return replanned(head, current, now=now, author=author, tzdata="2026.6")
+
+
 @pytest.mark.parametrize(
     ("change", "before", "after"),
     [
@@ -44,7 +57,8 @@ def edit(head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
         (edit, ScheduleState.PAUSED, ScheduleState.PAUSED),
         (edit, ScheduleState.COMPLETED, ScheduleState.ACTIVE),
         (paused, ScheduleState.ACTIVE, ScheduleState.PAUSED),
-        (resumed, ScheduleState.PAUSED, ScheduleState.ACTIVE),
+        (resume, ScheduleState.PAUSED, ScheduleState.ACTIVE),
+        (replan, ScheduleState.ACTIVE, ScheduleState.ACTIVE),
         (canceled, ScheduleState.ACTIVE, ScheduleState.CANCELED),
         (canceled, ScheduleState.PAUSED, ScheduleState.CANCELED),
         (canceled, ScheduleState.COMPLETED, ScheduleState.CANCELED),
@@ -69,9 +83,9 @@ def test_every_change_makes_the_next_version(
         (paused, ScheduleState.CANCELED, NotPausable),
         (paused, ScheduleState.PAUSED, NotPausable),
         (paused, ScheduleState.COMPLETED, NotPausable),
-        (resumed, ScheduleState.CANCELED, NotResumable),
-        (resumed, ScheduleState.ACTIVE, NotResumable),
-        (resumed, ScheduleState.COMPLETED, NotResumable),
+        (resume, ScheduleState.CANCELED, NotResumable),
+        (resume, ScheduleState.ACTIVE, NotResumable),
+        (resume, ScheduleState.COMPLETED, NotResumable),
     ],
 )
 def test_a_change_that_the_state_does_not_allow_is_a_conflict(
@@ -86,7 +100,8 @@ def test_a_change_that_the_state_does_not_allow_is_a_conflict(
     ("change", "before", "min_valid_version"),
     [
         (edit, ScheduleState.ACTIVE, 2),
-        (resumed, ScheduleState.PAUSED, 2),
+        (resume, ScheduleState.PAUSED, 2),
+        (replan, ScheduleState.ACTIVE, 2),
         (paused, ScheduleState.ACTIVE, 4),
         (canceled, ScheduleState.ACTIVE, 4),
     ],
@@ -121,6 +136,23 @@ def test_a_successor_keeps_rule_policies_target_and_payload() -> None:
     assert kept == (current.rule, current.policies, current.target, current.payload)
 
 
+@pytest.mark.parametrize(
+    ("change", "before"), [(resume, ScheduleState.PAUSED), (replan, ScheduleState.ACTIVE)]
+)
+def test_whose_fires_are_computed_anew_carries_the_release_they_are_computed_with(
+    change: Change, before: ScheduleState
+) -> None:
+    head, current = at(before)
+    _, version = change(head, current, now=LATER, author="eva")
+    assert (current.tzdata, version.tzdata) == ("2026.1", "2026.6")
+
+
+def test_e11_planning_anew_what_has_no_fire_left_completes() -> None:
+    version = a_version(rule=replace(a_rule(), end_at=NINE))
+    head, after = replan(a_schedule(version), version, now=LATER, author="eva")
+    assert head.state is after.state is ScheduleState.COMPLETED
+
+
 def test_a_version_owns_the_fire_at_its_very_start() -> None:
     daily = a_rule("0 9 * * *")
     assert a_version(rule=daily, effective_from=NINE).first_fire == NINE
@@ -142,7 +174,7 @@ def test_e11_a_paused_version_with_no_fire_left_stays_paused() -> None:
 
 def test_e11_resuming_after_the_last_fire_completes() -> None:
     version = a_version(rule=replace(a_rule(), end_at=NINE), state=ScheduleState.PAUSED)
-    head, after = resumed(a_schedule(version), version, now=LATER, author="eva")
+    head, after = resume(a_schedule(version), version, now=LATER, author="eva")
     assert head.state is after.state is ScheduleState.COMPLETED
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesUnionTypeDef as ReadRequest
     from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef as PutItem
+    from mypy_boto3_dynamodb.type_defs import ScanInputTypeDef as Scan
     from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
@@ -32,7 +33,7 @@ else:  # the stubs are for the checker; they are no part of the layer
     from botocore.client import BaseClient as LambdaClient
     from botocore.client import BaseClient as SQSClient
 
-    MessageAttribute = PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
+    MessageAttribute = PutItem = ReadRequest = Scan = Value = WriteRequest = dict[str, Any]
 
 __all__ = [
     "DynamoDBClient",
@@ -40,6 +41,7 @@ __all__ = [
     "MessageAttribute",
     "PutItem",
     "SQSClient",
+    "Scan",
     "WriteRequest",
 ]
 

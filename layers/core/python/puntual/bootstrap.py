@@ -23,6 +23,7 @@ from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
+from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.adapters.http_webhooks import HttpWebhooks
 from puntual.adapters.lambda_planners import LambdaPlanners
 from puntual.adapters.sqs_lanes import SqsLanes
@@ -30,10 +31,12 @@ from puntual.adapters.sqs_targets import SqsTargets
 from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
+from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.ports import (
@@ -48,8 +51,10 @@ from puntual.application.ports import (
     Schedules,
     Shards,
     Tenants,
+    ZoneReleases,
 )
 from puntual.application.relay_page import RelayPage
+from puntual.application.replan_zones import ReplanZones
 from puntual.application.settle_message import SettleMessage
 from puntual.application.tick import Tick
 from puntual.aws import (
@@ -111,6 +116,10 @@ class Settings:
     @property
     def tenants_table(self) -> str:
         return self._text("TENANTS_TABLE")
+
+    @property
+    def zone_releases_table(self) -> str:
+        return self._text("ZONE_RELEASES_TABLE")
 
     @property
     def idempotency_table(self) -> str:
@@ -264,6 +273,11 @@ def planners() -> Planners:
     return LambdaPlanners(client=lambda_client(), function=settings().planner_function)
 
 
+@cache
+def zone_releases() -> ZoneReleases:
+    return DynamoDbZoneReleases(client=dynamodb_client(), table=settings().zone_releases_table)
+
+
 # --- use cases --------------------------------------------------------------------------------
 
 
@@ -292,6 +306,29 @@ def announced() -> Announced:
 @cache
 def tick() -> Tick:
     return Tick(shards=shards(), planners=planners())
+
+
+@cache
+def zone_release() -> str:
+    """Give the release of the zone data that this function computes with."""
+    return version("tzdata")
+
+
+@cache
+def note_zone_release() -> NoteZoneRelease:
+    return NoteZoneRelease(releases=zone_releases(), clock=clock(), deployed=zone_release())
+
+
+@cache
+def replan_zones() -> ReplanZones:
+    return ReplanZones(
+        schedules=schedules(),
+        releases=zone_releases(),
+        note=note_zone_release(),
+        advance=AdvanceSchedule(schedules=schedules(), announced=announced(), clock=clock()),
+        clock=clock(),
+        deployed=zone_release(),
+    )
 
 
 @cache
@@ -338,7 +375,7 @@ def bury_message() -> BuryMessage:
 @cache
 def limits() -> Limits:
     return Limits(
-        tzdata=version("tzdata"),
+        tzdata=zone_release(),
         plain_http=settings().allows_private_targets,
         delivery_timeout_max=settings().delivery_timeout_max,
     )

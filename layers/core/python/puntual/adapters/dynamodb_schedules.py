@@ -8,7 +8,7 @@ head: another version may have followed before the repetition.
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Self
@@ -27,7 +27,9 @@ from puntual.application.codec import (
     cursor_text,
     head_of_text,
     head_text,
+    schedule_key_of,
     schedule_key_text,
+    time_zone_text,
     version_of_text,
     version_text,
 )
@@ -35,6 +37,7 @@ from puntual.application.ports import (
     AlreadyExists,
     Created,
     CreateResult,
+    HeadPage,
     QuotaReached,
     SchedulePage,
     TenantUnknown,
@@ -49,6 +52,7 @@ from puntual.aws import (
     Item,
     ReadRequests,
     RegistrationRow,
+    Scan,
     Sleep,
     bound,
     error_code,
@@ -71,6 +75,9 @@ HEADS_MAX = 100
 LISTING_PAGES_MAX = 20
 LISTING_PAGE_SIZE = 200
 """A filtered listing reads at most so much before it answers with what it found."""
+
+ZONES_FILTERED_MAX = 100
+"""Of so many zones the table itself is asked for the heads: an expression may be 4 KB long."""
 
 HEAD = 0
 """The head's place in each transaction."""
@@ -250,6 +257,31 @@ class DynamoDbSchedules:
             schedules=shown, after=ScheduleId(last["schedule"]["S"]) if last else None
         )
 
+    def active_in(
+        self, zones: Collection[str], *, after: ScheduleKey | None, limit: int
+    ) -> HeadPage:
+        request: Scan = {
+            "TableName": self.schedules_table,
+            "Limit": limit,
+            "FilterExpression": "#state = :active",
+            "ExpressionAttributeNames": {"#state": "state"},
+            "ExpressionAttributeValues": {":active": {"S": ScheduleState.ACTIVE}},
+        }
+        if len(zones) <= ZONES_FILTERED_MAX:
+            _ask_for_zones(request, zones)
+        if after is not None:
+            request["ExclusiveStartKey"] = _key(after)
+        with unavailable_if_transient("scan heads"):
+            answer = self.client.scan(**request)
+        heads = (_head_or_none(item) for item in answer["Items"])
+        last = answer.get("LastEvaluatedKey")
+        return HeadPage(
+            heads=tuple(
+                head for head in heads if head is not None and head.rule.time_zone in zones
+            ),
+            after=schedule_key_of(last["tenant_schedule"]["S"]) if last else None,
+        )
+
     # --- read by planners and executors ------------------------------------------------------
 
     def head(self, key: ScheduleKey) -> Schedule | None:
@@ -374,6 +406,15 @@ class DynamoDbSchedules:
                 ConsistentRead=True,
             )
         return answer.get("Item")
+
+
+def _ask_for_zones(request: Scan, zones: Collection[str]) -> None:
+    """Let the table leave out most heads of other zones; what stays is looked at again."""
+    texts: Item = {f":zone{n}": {"S": time_zone_text(zone)} for n, zone in enumerate(sorted(zones))}
+    any_of = " OR ".join(f"contains(#body, {name})" for name in texts)
+    request["FilterExpression"] = f"#state = :active AND ({any_of})"
+    request["ExpressionAttributeNames"] = {"#state": "state", "#body": "body"}
+    request["ExpressionAttributeValues"] = texts | {":active": {"S": ScheduleState.ACTIVE}}
 
 
 def _head_or_none(item: Item) -> Schedule | None:

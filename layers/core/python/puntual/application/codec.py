@@ -28,12 +28,17 @@ from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.target import QueueTarget, Target, WebhookTarget
 from puntual.domain.tenant import ScheduleId, TenantId
+from puntual.domain.zone_releases import ReleasesInUse
+from puntual.domain.zone_rules import ZoneRules
 
 type Document = dict[str, Any]
 """What JSON holds; each reader below judges the types that it takes from it."""
 
 PAGE_BYTES_MAX = 4 * 1024 * 1024
 """An unpacked page is some 30 KB; beyond this a row was not written by us."""
+
+RULES_BYTES_MAX = 4 * 1024 * 1024
+"""The data of all zones are some 200 KB."""
 
 
 # --- keys of rows -----------------------------------------------------------------------------
@@ -113,6 +118,11 @@ def head_of_text(text: str, *, state: str) -> Schedule:
             effective_from=instant_of(read["effective_from"]),
             min_valid_version=read["min_valid_version"],
         )
+
+
+def time_zone_text(name: str) -> str:
+    """Give what stands in the text of a head in this zone: a part to look for, no proof."""
+    return f'"time_zone":{json.dumps(name)}'
 
 
 def version_text(version: ScheduleVersion) -> str:
@@ -247,11 +257,7 @@ def packed_page(page: Page) -> bytes:
 def page_of_packed(packed: bytes) -> Page:
     """Read what `packed_page` wrote; raises `ValueError` for anything else."""
     with _readable("page"):
-        unpacking = zlib.decompressobj()
-        text = unpacking.decompress(packed, PAGE_BYTES_MAX)
-        if not unpacking.eof:
-            raise ValueError("the page is cut short or too long")
-        read = _document(text.decode())
+        read = _document(_unpacked(packed, PAGE_BYTES_MAX).decode())
         return Page(
             shard=read["shard"],
             bucket=instant_of(read["bucket"]),
@@ -480,7 +486,57 @@ def _attempt_of(read: list[Any]) -> Attempt:
     )
 
 
+# --- zone data --------------------------------------------------------------------------------
+
+
+def in_use_text(in_use: ReleasesInUse) -> str:
+    """Write what is in use; the same value gives the same text, which conditions compare."""
+    document: Document = {"current": in_use.current, "since": text_of(in_use.since)}
+    return _text(document | {"former": sorted(in_use.former)})
+
+
+def in_use_of_text(text: str) -> ReleasesInUse:
+    with _readable("releases in use"):
+        read = _document(text)
+        return ReleasesInUse(
+            current=read["current"],
+            since=instant_of(read["since"]),
+            former=frozenset(read["former"]),
+        )
+
+
+def packed_rules(rules: ZoneRules) -> bytes:
+    """Write a release's data: a line of names and places, then the data once each, compressed."""
+    places: dict[bytes, tuple[int, int]] = {}
+    size = 0
+    for data in rules.data.values():
+        if data not in places:
+            places[data] = (size, len(data))
+            size += len(data)
+    names = {name: places[data] for name, data in rules.data.items()}
+    return zlib.compress(_text(names).encode() + b"\n" + b"".join(places))
+
+
+def rules_of_packed(packed: bytes, *, release: str) -> ZoneRules:
+    """Read what `packed_rules` wrote; raises `ValueError` for anything else."""
+    with _readable("zone rules"):
+        names, data = _unpacked(packed, RULES_BYTES_MAX).split(b"\n", maxsplit=1)
+        places = _document(names.decode()).items()
+        return ZoneRules(
+            release=release,
+            data={name: data[start : start + length] for name, (start, length) in places},
+        )
+
+
 # --- JSON -------------------------------------------------------------------------------------
+
+
+def _unpacked(packed: bytes, bytes_max: int) -> bytes:
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(packed, bytes_max)
+    if not unpacking.eof:
+        raise ValueError("it is cut short or too long")
+    return data
 
 
 def _text(document: Mapping[str, Any]) -> str:

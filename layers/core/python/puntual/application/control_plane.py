@@ -63,7 +63,7 @@ def control_plane_of(
         list_schedules=ListSchedules(schedules=schedules, tenants=tenants, clock=clock),
         change_schedule=ChangeSchedule(tenants=tenants, advance=advance, limits=limits),
         pause_schedule=PauseSchedule(advance=advance),
-        resume_schedule=ResumeSchedule(advance=advance),
+        resume_schedule=ResumeSchedule(advance=advance, limits=limits),
         cancel_schedule=CancelSchedule(
             schedules=schedules,
             ledger=ledger,

@@ -4,7 +4,7 @@ Every call may raise `Unavailable`, before or after it took effect; every write 
 its key or conditional, so it may be repeated. A lost race is a return value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -19,6 +19,8 @@ from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, Schedu
 from puntual.domain.shard import Shard
 from puntual.domain.target import Delivery, DeliveryResult
 from puntual.domain.tenant import ScheduleId, Tenant, TenantId
+from puntual.domain.zone_releases import ReleasesInUse
+from puntual.domain.zone_rules import ZoneRules
 
 
 class Clock(Protocol):
@@ -42,6 +44,14 @@ class SchedulePage:
 
     schedules: tuple[Schedule, ...]
     after: ScheduleId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadPage:
+    """Heads of a scan, and where it goes on if there may be more."""
+
+    heads: tuple[Schedule, ...]
+    after: ScheduleKey | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,7 @@ CreateResult = Created | AlreadyExists | TenantUnknown | QuotaReached
 
 
 class Schedules(Protocol):
-    """Heads and versions. Reads are strongly consistent but for `listed`."""
+    """Heads and versions. Reads are strongly consistent but for `listed` and `active_in`."""
 
     def create(
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
@@ -106,6 +116,15 @@ class Schedules(Protocol):
         limit: int,
     ) -> SchedulePage:
         """Up to `limit` heads by id. Eventually consistent."""
+
+    def active_in(
+        self, zones: Collection[str], *, after: ScheduleKey | None, limit: int
+    ) -> HeadPage:
+        """ACTIVE heads of all tenants whose zone is spelt as one of these; reads `limit` rows.
+
+        In an order of its own, in which `after` may be any schedule. Eventually consistent; a head
+        that cannot be read is left out.
+        """
 
 
 class Tenants(Protocol):
@@ -200,6 +219,24 @@ class Shards(Protocol):
     def close(
         self, shard: int, *, completed_through: datetime, drained_through: datetime
     ) -> None: ...
+
+
+class ZoneReleases(Protocol):
+    """What is in use, and the rules of every release that was. Reads are strongly consistent."""
+
+    def in_use(self) -> ReleasesInUse | None:
+        """None where nobody has noted any yet."""
+
+    def swap(self, in_use: ReleasesInUse, *, seen: ReleasesInUse | None) -> bool:
+        """Put what is in use, if it is still as it was `seen`; False where it is not.
+
+        What was to be put and stands there already counts as put (P9).
+        """
+
+    def keep(self, rules: ZoneRules) -> None:
+        """Put if absent."""
+
+    def rules(self, release: str) -> ZoneRules | None: ...
 
 
 class Planners(Protocol):

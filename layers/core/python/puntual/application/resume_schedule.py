@@ -5,6 +5,7 @@ from datetime import datetime
 
 from puntual.application.advance_schedule import AdvanceSchedule, Next
 from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.definition import Limits
 from puntual.domain.schedule import (
     Schedule,
     ScheduleKey,
@@ -17,6 +18,7 @@ from puntual.domain.schedule import (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeSchedule:
     advance: AdvanceSchedule
+    limits: Limits
 
     def __call__(self, key: ScheduleKey, *, author: str, seen: int | None = None) -> ShownSchedule:
         """Resume; an active schedule stays as it is. Raises `NotResumable` for an ended one."""
@@ -24,6 +26,7 @@ class ResumeSchedule:
         def decide(head: Schedule, version: ScheduleVersion, now: datetime) -> Next | None:
             if head.state is ScheduleState.ACTIVE:
                 return None
-            return resumed(head, version, now=now, author=author)
+            tzdata = self.limits.tzdata
+            return resumed(head, version, now=now, author=author, tzdata=tzdata)
 
         return self.advance(key, seen=seen, decide=decide)

@@ -1,18 +1,19 @@
 """Maps the wall clock of an IANA zone to instants, as stretches of constant offset.
 
-Instants are whole seconds of UTC since 1970. A wall time is counted in the same way, as if the wall
-clock were UTC. Within a stretch, wall = instant + offset, so order and uniqueness need no thought;
-everything odd (gaps, repeated hours, skipped days) lies between two stretches.
+A zone comes as its rules, so that those of another release of the zone data serve as well as the
+pinned ones (`zone_named`). Instants are whole seconds of UTC since 1970. A wall time is counted in
+the same way, as if the wall clock were UTC. Within a stretch, wall = instant + offset, so order and
+uniqueness need no thought; everything odd (gaps, repeated hours, skipped days) lies between two.
 """
 
-import re
 from bisect import bisect_right
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from puntual.domain.errors import Rejected
+from puntual.domain.zone_names import canonical_zone, is_zone_name, spelling_of
 
 PERIOD_SECONDS = 48 * 86_400
 """How much of a zone's history is worked out, and remembered, at once."""
@@ -27,16 +28,17 @@ PERIODS_KEPT_MAX = 8192
 WALL_SPREAD_SECONDS = 2 * 86_400
 """More than any wall clock is ahead of or behind UTC, plus the longest jump of one."""
 
-ZONE_NAME_LENGTH_MAX = 64
+ZONES_KEPT_MAX = 1024
+"""More than the database has names."""
 
-_ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
-_NOT_IANA = frozenset({"localtime", "posixrules", "Factory", "leapseconds"})
-_NOT_IANA_FOLDERS = ("posix/", "right/")
+ALLOWED = "the name of an IANA time zone, as Europe/Berlin"
+SPELT = "the name of an IANA time zone in its own spelling, which is"
 
 
 class UnknownTimeZone(Rejected):
     def __init__(self, value: object) -> None:
-        super().__init__("time_zone", value, "the name of an IANA time zone, as Europe/Berlin")
+        meant = spelling_of(value) if isinstance(value, str) else None
+        super().__init__("time_zone", value, ALLOWED if meant is None else f"{SPELT} {meant}")
 
 
 class Stretch(NamedTuple):
@@ -51,24 +53,23 @@ class Stretch(NamedTuple):
 
 def check_time_zone(name: object) -> str:
     """Give the name back if the pinned zone data has it; the host's own zone is no answer."""
-    if not isinstance(name, str) or len(name) > ZONE_NAME_LENGTH_MAX:
+    if not isinstance(name, str) or not is_zone_name(name):
         raise UnknownTimeZone(name)
-    if not _ZONE_NAME.fullmatch(name) or name in _NOT_IANA or name.startswith(_NOT_IANA_FOLDERS):
-        raise UnknownTimeZone(name)
-    try:
-        ZoneInfo(name)
-    # A folder or a data file that is no zone is reported in the manner of the file system.
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise UnknownTimeZone(name) from error
     return name
 
 
-def stretch_at(zone: str, instant: int) -> Stretch:
+@lru_cache(maxsize=ZONES_KEPT_MAX)
+def zone_named(name: str) -> ZoneInfo:
+    """Give the pinned rules of a name; aliases share what is worked out for their zone."""
+    return ZoneInfo(canonical_zone(name))
+
+
+def stretch_at(zone: ZoneInfo, instant: int) -> Stretch:
     starts, stretches = _period(zone, instant // PERIOD_SECONDS)
     return stretches[bisect_right(starts, instant) - 1]
 
 
-def instants_of(zone: str, wall: int) -> tuple[int, ...]:
+def instants_of(zone: ZoneInfo, wall: int) -> tuple[int, ...]:
     """None, one or two instants at which the clocks of the zone show `wall`, in order."""
     return tuple(
         wall - stretch.offset
@@ -77,7 +78,7 @@ def instants_of(zone: str, wall: int) -> tuple[int, ...]:
     )
 
 
-def end_of_gap(zone: str, wall: int) -> int | None:
+def end_of_gap(zone: ZoneInfo, wall: int) -> int | None:
     """Find the instant at which the gap that swallows `wall` ends."""
     for stretch in _stretches_around(zone, wall):
         if stretch.start + stretch.offset_before <= wall < stretch.start + stretch.offset:
@@ -85,16 +86,16 @@ def end_of_gap(zone: str, wall: int) -> int | None:
     return None
 
 
-def date_in(zone: str, instant: datetime) -> date:
-    return instant.astimezone(ZoneInfo(zone)).date()
+def date_in(zone: ZoneInfo, instant: datetime) -> date:
+    return instant.astimezone(zone).date()
 
 
-def midnight_of(zone: str, day: date) -> datetime:
+def midnight_of(zone: ZoneInfo, day: date) -> datetime:
     """Find the first instant of a day, also where its clocks begin later than at midnight."""
-    return datetime.combine(day, time.min, ZoneInfo(zone)).astimezone(UTC)
+    return datetime.combine(day, time.min, zone).astimezone(UTC)
 
 
-def stretches_between(zone: str, start: int, end: int) -> list[Stretch]:
+def stretches_between(zone: ZoneInfo, start: int, end: int) -> list[Stretch]:
     """All that have an instant of start <= instant <= end; meant for spans of a year or so."""
     found = [stretch_at(zone, start)]
     while found[-1].end <= end:
@@ -108,25 +109,24 @@ def stretches_between(zone: str, start: int, end: int) -> list[Stretch]:
     return found
 
 
-def _stretches_around(zone: str, wall: int) -> list[Stretch]:
+def _stretches_around(zone: ZoneInfo, wall: int) -> list[Stretch]:
     return stretches_between(zone, wall - WALL_SPREAD_SECONDS, wall + WALL_SPREAD_SECONDS)
 
 
 @lru_cache(maxsize=PERIODS_KEPT_MAX)
-def _period(zone: str, index: int) -> tuple[list[int], list[Stretch]]:
+def _period(zone: ZoneInfo, index: int) -> tuple[list[int], list[Stretch]]:
     """Work out the stretches of one period, and their starts.
 
     It looks a little beyond both edges. What repeats or will repeat is told by the change next to
     a stretch, so no edge of a period may hide a change that is nearer than the longest jump.
     """
-    info = ZoneInfo(zone)
     first, end = index * PERIOD_SECONDS, (index + 1) * PERIOD_SECONDS
-    starts, offsets = [first - WALL_SPREAD_SECONDS], [_offset(info, first - WALL_SPREAD_SECONDS)]
+    starts, offsets = [first - WALL_SPREAD_SECONDS], [_offset(zone, first - WALL_SPREAD_SECONDS)]
     for low in range(starts[0], end + WALL_SPREAD_SECONDS, PROBE_SECONDS):
         high = low + PROBE_SECONDS
-        offset = _offset(info, high)
+        offset = _offset(zone, high)
         if offset != offsets[-1]:
-            starts.append(_change(info, low, high))
+            starts.append(_change(zone, low, high))
             offsets.append(offset)
     stretches = [
         Stretch(
@@ -142,22 +142,22 @@ def _period(zone: str, index: int) -> tuple[list[int], list[Stretch]]:
     return starts[: len(stretches)], stretches
 
 
-def _change(info: ZoneInfo, low: int, high: int) -> int:
+def _change(zone: ZoneInfo, low: int, high: int) -> int:
     """Find the first instant in low < instant <= high with another offset than `low`."""
-    before = _offset(info, low)
+    before = _offset(zone, low)
     for grain in (USUAL_GRAIN_SECONDS, 1):
         while high - low > grain:
             middle = low + (high - low) // grain // 2 * grain
-            if _offset(info, middle) == before:
+            if _offset(zone, middle) == before:
                 low = middle
             else:
                 high = middle
-        if _offset(info, high - 1) == before:
+        if _offset(zone, high - 1) == before:
             break
     return high
 
 
-def _offset(info: ZoneInfo, instant: int) -> int:
-    offset = datetime.fromtimestamp(instant, info).utcoffset()
+def _offset(zone: ZoneInfo, instant: int) -> int:
+    offset = datetime.fromtimestamp(instant, zone).utcoffset()
     assert offset is not None
     return offset.days * 86_400 + offset.seconds

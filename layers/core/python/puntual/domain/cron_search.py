@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from calendar import isleap, monthrange
 from copy import copy
 from datetime import date, timedelta
+from zoneinfo import ZoneInfo
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
 
@@ -202,7 +203,7 @@ class CronClock:
     def __init__(
         self,
         fields: CronFields,
-        zone: str,
+        zone: ZoneInfo,
         *,
         fire_after_gap: bool,
         first_pass: bool,

@@ -4,10 +4,12 @@ The contract in a sentence: cron runs on the wall clock of an IANA zone, rate() 
 from its anchor, at() is one wall time, and fires are strictly increasing instants in UTC.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from puntual.domain.civil_time import (
     Stretch,
@@ -16,6 +18,7 @@ from puntual.domain.civil_time import (
     end_of_gap,
     instants_of,
     stretches_between,
+    zone_named,
 )
 from puntual.domain.cron_grammar import (
     At,
@@ -59,6 +62,13 @@ SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _INSTANT_STEP = timedelta(microseconds=1)
+
+
+type NextFireAfter = Callable[[datetime], datetime | None]
+"""Finds the first fire strictly after an instant."""
+
+type _Program = CronClock | Rate | datetime | None
+"""What evaluates a rule; for at() the one instant, None if the clocks jump over it."""
 
 
 class Gap(StrEnum):
@@ -110,11 +120,20 @@ class Rule:
 
     def next_fire(self, after: datetime) -> datetime | None:
         """Find the first fire strictly after `after`."""
+        program = _program(self.expression, self.time_zone, self.gap, self.fold)
+        return self._next_of(program, after)
+
+    def next_fire_by(self, zone: ZoneInfo) -> NextFireAfter:
+        """Give `next_fire` as it is where the clocks go by `zone`, not by their pinned rules."""
+        program = _built(self.expression, zone, self.gap, self.fold)
+        return lambda after: self._next_of(program, after)
+
+    def _next_of(self, program: _Program, after: datetime) -> datetime | None:
         if self.start_at is not None and after < self.start_at:
             after = self.start_at - _INSTANT_STEP
         if after >= LAST_INSTANT:
             return None
-        fire = self._unbounded_next(max(after, FIRST_INSTANT))
+        fire = self._unbounded_next(program, max(after, FIRST_INSTANT))
         if fire is None or fire > LAST_INSTANT or (self.end_at is not None and fire > self.end_at):
             return None
         return fire
@@ -162,8 +181,7 @@ class Rule:
                 fire = beyond
         return fire
 
-    def _unbounded_next(self, after: datetime) -> datetime | None:
-        program = _program(self.expression, self.time_zone, self.gap, self.fold)
+    def _unbounded_next(self, program: _Program, after: datetime) -> datetime | None:
         if isinstance(program, CronClock):
             # Whole seconds suffice: a cron never fires within one.
             instant = program.next_after((after - _EPOCH) // _SECOND)
@@ -252,21 +270,22 @@ def _shown(instant: datetime | None) -> str:
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
-def _program(
-    expression: str, time_zone: str, gap: Gap, fold: Fold
-) -> CronClock | Rate | datetime | None:
-    """Build what evaluates a rule; for at() the one instant, None if the clocks jump over it."""
+def _program(expression: str, time_zone: str, gap: Gap, fold: Fold) -> _Program:
+    return _built(expression, zone_named(time_zone), gap, fold)
+
+
+def _built(expression: str, zone: ZoneInfo, gap: Gap, fold: Fold) -> _Program:
     parsed = parse(expression)
     if isinstance(parsed, Rate):
         return parsed
     if isinstance(parsed, At):
-        return _instant_of(parsed, time_zone, gap, fold)
+        return _instant_of(parsed, zone, gap, fold)
     passes = fold
     if fold is Fold.AUTO:
         passes = Fold.BOTH if parsed.is_interval else Fold.FIRST
     return CronClock(
         parsed,
-        time_zone,
+        zone,
         # A pace is not owed the runs of an hour that did not exist.
         fire_after_gap=gap is Gap.FIRE_AFTER and not parsed.is_interval,
         first_pass=passes is not Fold.SECOND,
@@ -274,15 +293,15 @@ def _program(
     )
 
 
-def _instant_of(at: At, time_zone: str, gap: Gap, fold: Fold) -> datetime | None:
+def _instant_of(at: At, zone: ZoneInfo, gap: Gap, fold: Fold) -> datetime | None:
     if not FIRST_INSTANT.year < at.wall.year < LAST_INSTANT.year:
         return None
     wall = (at.wall.replace(tzinfo=UTC) - _EPOCH) // _SECOND
-    instants = instants_of(time_zone, wall)
+    instants = instants_of(zone, wall)
     if instants:
         instant: int | None = instants[-1 if fold is Fold.SECOND else 0]
     else:
-        instant = end_of_gap(time_zone, wall) if gap is Gap.FIRE_AFTER else None
+        instant = end_of_gap(zone, wall) if gap is Gap.FIRE_AFTER else None
     return None if instant is None else _EPOCH + timedelta(seconds=instant)
 
 
@@ -324,7 +343,8 @@ def _gap_warnings(rule: Rule, fields: CronFields, now: datetime) -> list[str]:
         return []
     start = (now - _EPOCH) // _SECOND
     warnings = []
-    for stretch in stretches_between(rule.time_zone, start, start + WARNED_SPAN_SECONDS):
+    zone = zone_named(rule.time_zone)
+    for stretch in stretches_between(zone, start, start + WARNED_SPAN_SECONDS):
         if stretch.start <= start or stretch.offset <= stretch.offset_before:
             continue
         missing = program.pattern.first_from(stretch.start + stretch.offset_before)

@@ -7,8 +7,9 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from heapq import merge
 from itertools import islice
+from zoneinfo import ZoneInfo
 
-from puntual.domain.civil_time import date_in, midnight_of
+from puntual.domain.civil_time import date_in, midnight_of, zone_named
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND
 
@@ -80,7 +81,7 @@ def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> F
     end = start + span
     if old == new:
         return FireChanges(start=start, through=end, complete=True)
-    zones = sorted({old.time_zone, new.time_zone})
+    zones = [zone_named(name) for name in sorted({old.time_zone, new.time_zone})]
     known = _known(old, new, start=start, end=end, zones=zones)
     # A day that is known in part would pair what does not belong together.
     whole_until = min(midnight_of(zone, date_in(zone, known.before)) for zone in zones)
@@ -107,7 +108,9 @@ def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> F
     )
 
 
-def _known(old: Rule, new: Rule, *, start: datetime, end: datetime, zones: Sequence[str]) -> _Known:
+def _known(
+    old: Rule, new: Rule, *, start: datetime, end: datetime, zones: Sequence[ZoneInfo]
+) -> _Known:
     after = start - AROUND
     if any(
         len(rule.fires_between(after, start, limit=FIRES_BEFORE_MAX)) == FIRES_BEFORE_MAX
@@ -144,7 +147,7 @@ def _one_off_pair(old: Rule, new: Rule, start: datetime) -> list[Pair]:
     return [(before, after)] if before and after and before != after else []
 
 
-def _pairs(left: Sides, known: _Known, zones: Sequence[str]) -> list[Pair]:
+def _pairs(left: Sides, known: _Known, zones: Sequence[ZoneInfo]) -> list[Pair]:
     """Pair on each day first, and what is left in each week or in each month.
 
     Only where as many fires go as come, in order. Of the two zones' days, of weeks that begin on
@@ -165,7 +168,7 @@ def _pairs(left: Sides, known: _Known, zones: Sequence[str]) -> list[Pair]:
     return min(options, key=_rank)
 
 
-def _by_day(fires: Sides, zone: str) -> dict[date, Sides]:
+def _by_day(fires: Sides, zone: ZoneInfo) -> dict[date, Sides]:
     days: defaultdict[date, Sides] = defaultdict(_nothing)
     for number, side in enumerate(fires):
         for fire in side:

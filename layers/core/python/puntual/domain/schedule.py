@@ -196,13 +196,26 @@ def paused(
 
 
 def resumed(
-    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str, tzdata: str
 ) -> tuple[Schedule, ScheduleVersion]:
-    """Give head and version after a resume; fires of the pause are not made up for."""
+    """Give head and version after a resume; fires of the pause are not made up for.
+
+    `tzdata` is the release that its fires are computed with from here on.
+    """
     if head.state is not ScheduleState.PAUSED:
         raise NotResumable(head.key, head.state)
-    version = settled(_successor(head, current, ScheduleState.ACTIVE, now=now, author=author))
-    return _next_head(head, version, head.min_valid_version), version
+    return _planned_anew(head, current, now=now, author=author, tzdata=tzdata)
+
+
+def replanned(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str, tzdata: str
+) -> tuple[Schedule, ScheduleVersion]:
+    """Give head and version of an active schedule whose fires another release of zone data moves.
+
+    Nothing is voided (P3): what was due before it stays due.
+    """
+    assert head.state is ScheduleState.ACTIVE
+    return _planned_anew(head, current, now=now, author=author, tzdata=tzdata)
 
 
 def canceled(
@@ -213,6 +226,14 @@ def canceled(
         raise ScheduleEnded(head.key)
     version = _successor(head, current, ScheduleState.CANCELED, now=now, author=author)
     return _next_head(head, version, version.version), version
+
+
+def _planned_anew(
+    head: Schedule, current: ScheduleVersion, *, now: datetime, author: str, tzdata: str
+) -> tuple[Schedule, ScheduleVersion]:
+    version = _successor(head, current, ScheduleState.ACTIVE, now=now, author=author)
+    version = settled(replace(version, tzdata=tzdata))
+    return _next_head(head, version, head.min_valid_version), version
 
 
 def _successor(

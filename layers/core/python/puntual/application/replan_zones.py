@@ -1,0 +1,218 @@
+"""Plan schedules anew whose fires a new release of the zone data moves: slice by slice."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from puntual.application.advance_schedule import AdvanceSchedule, Next
+from puntual.application.note_zone_release import NoteZoneRelease
+from puntual.application.ports import Clock, Schedules, ZoneReleases
+from puntual.application.show_schedule import standing
+from puntual.domain.expression import Rule
+from puntual.domain.instant import FIRST_INSTANT, MINUTE, minute_of, text_of
+from puntual.domain.moved_fires import MovedFires, moved_fires
+from puntual.domain.page_token import page_token, position_of
+from puntual.domain.schedule import (
+    Schedule,
+    ScheduleKey,
+    ScheduleState,
+    ScheduleVersion,
+    replanned,
+)
+from puntual.domain.tenant import schedule_id_of, tenant_id_of
+from puntual.domain.zone_releases import FormerPlannersAtWork, ReleasesInUse, with_deployed
+from puntual.domain.zone_rules import ZoneChange, changed_zones, pinned_rules
+
+HEADS_PER_PAGE = 500
+CHANGED_PER_SLICE_MAX = 5_000
+MEMO_SIZE_MAX = 10_000
+
+Changes = Mapping[str, Sequence[ZoneChange]]
+"""By zone name: how its clocks differ now from those of each former release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replanned:
+    """A version that a schedule got, or in a dry run would get, and the fires that it moves."""
+
+    version: ScheduleVersion
+    moved: MovedFires
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplanReport:
+    """What a slice did. `looked_at` are active schedules in changed zones.
+
+    `already` of them would change, but carry the deployed release: an edit or an earlier run
+    came first. With a `token` there is more to do; `settled` says that nothing is behind now.
+    """
+
+    former: tuple[str, ...]
+    deployed: str
+    zones: tuple[str, ...] = ()
+    looked_at: int = 0
+    already: int = 0
+    changed: list[Replanned] = field(default_factory=list)
+    token: str | None = None
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplanZones:
+    """Safe to repeat from any point: who carries the deployed release is let be.
+
+    A schedule that a user changes meanwhile carries it as well, so a lost race is no loss.
+    """
+
+    schedules: Schedules
+    releases: ZoneReleases
+    note: NoteZoneRelease
+    advance: AdvanceSchedule
+    clock: Clock
+    deployed: str
+
+    def __call__(self, *, token: str | None, dry_run: bool, deadline: datetime) -> ReplanReport:
+        """Do a slice, which ends soon after `deadline`; a dry run writes nothing.
+
+        Raises `FormerPlannersAtWork` where a release was deployed only just now,
+        `ForeignPageToken` for a token of another run or deployment, `LookupError` where the rules
+        of a former release are gone, `ContendedSchedule`.
+        """
+        now = self.clock.now()
+        in_use = self._seen(now) if dry_run else self.note()
+        listing = _listing(in_use, dry_run=dry_run)
+        after = None if token is None else _key_of(token, listing)
+        report = ReplanReport(former=tuple(sorted(in_use.former)), deployed=self.deployed)
+        if in_use.former and not dry_run and now < in_use.settled_from:
+            raise FormerPlannersAtWork(in_use.settled_from)
+        changes = self._changes(in_use, now)
+        report.zones = tuple(changes)
+        work = _Work(replan=self, changes=changes, in_use=in_use, report=report, dry_run=dry_run)
+        after = work.scan(after, deadline=deadline) if changes else None
+        if after is not None:
+            report.token = page_token((after.tenant, after.schedule), listing=listing)
+        elif not dry_run:
+            settled = replace(in_use, former=frozenset())
+            report.settled = not in_use.former or self.releases.swap(settled, seen=in_use)
+        return report
+
+    def _seen(self, now: datetime) -> ReleasesInUse:
+        return with_deployed(self.releases.in_use(), self.deployed, now=now)
+
+    def _changes(self, in_use: ReleasesInUse, now: datetime) -> Changes:
+        changes: dict[str, list[ZoneChange]] = {}
+        for release in sorted(in_use.former):
+            former = self.releases.rules(release)
+            if former is None:
+                raise LookupError(f"the zone rules of release {release} are not kept")
+            pinned = pinned_rules(self.deployed)
+            for zone, change in changed_zones(former, pinned, since=now).items():
+                changes.setdefault(zone, []).append(change)
+        return dict(sorted(changes.items()))
+
+
+class _Moves:
+    """What moves, once per rule and minute, however many schedules share the rule."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._known: dict[tuple[Rule, datetime], MovedFires | None] = {}
+
+    def __call__(self, rule: Rule, now: datetime) -> MovedFires | None:
+        """Compare from the next minute on: what is due in this one is let be."""
+        # Only rate() asks for the anchor, and no zone moves it.
+        key = replace(rule, anchor=FIRST_INSTANT), minute_of(now) + MINUTE
+        if key not in self._known:
+            if len(self._known) >= MEMO_SIZE_MAX:
+                self._known.clear()
+            self._known[key] = self._compared(*key)
+        return self._known[key]
+
+    def _compared(self, rule: Rule, after: datetime) -> MovedFires | None:
+        for change in self._changes.get(rule.time_zone, ()):
+            moved = moved_fires(rule, change, after=after)
+            if moved is not None:
+                return moved
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    replan: ReplanZones
+    changes: Changes
+    in_use: ReleasesInUse
+    report: ReplanReport
+    dry_run: bool
+    moves: _Moves = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.moves = _Moves(self.changes)
+
+    def scan(self, after: ScheduleKey | None, *, deadline: datetime) -> ScheduleKey | None:
+        """Look at heads after one, a single one at least; None once all have been looked at."""
+        while True:
+            page = self.replan.schedules.active_in(
+                self.changes.keys(), after=after, limit=HEADS_PER_PAGE
+            )
+            for head in page.heads:
+                self._look_at(head)
+                if self._is_full(deadline):
+                    return head.key
+            after = page.after
+            if after is None or self._is_full(deadline):
+                return after
+
+    def _is_full(self, deadline: datetime) -> bool:
+        return (
+            self.replan.clock.now() >= deadline or len(self.report.changed) >= CHANGED_PER_SLICE_MAX
+        )
+
+    def _look_at(self, head: Schedule) -> None:
+        self.report.looked_at += 1
+        # A head alone tells most schedules that do not change; their versions need no reading.
+        if self.moves(head.rule, self.replan.clock.now()) is None:
+            return
+        decision = _Decision(work=self)
+        if self.dry_run:
+            standing_head, version = standing(self.replan.schedules, head.key)
+            decision(standing_head, version, self.replan.clock.now())
+        else:
+            self.replan.advance(head.key, seen=None, decide=decision)
+        self.report.already += decision.already
+        if decision.replanned is not None:
+            self.report.changed.append(decision.replanned)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Decision:
+    """Decides on a schedule as it stands, and remembers what it decided last."""
+
+    work: _Work
+    already: bool = False
+    replanned: Replanned | None = None
+
+    def __call__(self, head: Schedule, version: ScheduleVersion, now: datetime) -> Next | None:
+        work, deployed = self.work, self.work.replan.deployed
+        self.already, self.replanned = False, None
+        moved = work.moves(head.rule, now)
+        if head.state is not ScheduleState.ACTIVE or moved is None:
+            return None
+        # What an older planner may have moved on is looked at again, whatever it carries.
+        if version.tzdata == deployed and version.effective_from >= work.in_use.settled_from:
+            self.already = True
+            return None
+        author = f"tzdata {deployed}"
+        following = replanned(head, version, now=now, author=author, tzdata=deployed)
+        self.replanned = Replanned(version=following[1], moved=moved)
+        return following
+
+
+def _listing(in_use: ReleasesInUse, *, dry_run: bool) -> tuple[str, ...]:
+    """Name what tokens belong to: a deployment that comes in between makes it another run."""
+    run = "dry run" if dry_run else text_of(in_use.since)
+    return ("replan", run, in_use.current, *sorted(in_use.former))
+
+
+def _key_of(token: str, listing: tuple[str, ...]) -> ScheduleKey:
+    tenant, schedule = position_of(token, listing=listing, length=2)
+    return ScheduleKey(tenant=tenant_id_of(tenant), schedule=schedule_id_of(schedule))

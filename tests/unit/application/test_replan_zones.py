@@ -1,0 +1,387 @@
+"""Planning anew what another release of the zone data moves."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from puntual.application.replan_zones import HEADS_PER_PAGE, Replanned, ReplanReport
+from puntual.domain.moved_fires import MovedFires
+from puntual.domain.page_token import ForeignPageToken
+from puntual.domain.schedule import ScheduleState, ScheduleVersion
+from puntual.domain.zone_releases import (
+    FORMER_PLANNERS_GONE_AFTER,
+    FormerPlannersAtWork,
+    ReleasesInUse,
+)
+from puntual.domain.zone_rules import ZoneRules
+from tests.builders import NINE, a_rule, a_schedule, a_shard, a_version
+from tests.unit.application.world import World, dies, io_points
+from tests.zone_data import (
+    DEPLOYED,
+    FORMER,
+    NO_SUMMER_TIME,
+    NO_WINTER_TIME,
+    rules_with,
+    rules_with_berlin,
+)
+
+SINCE = NINE - timedelta(hours=2)
+IN_USE = ReleasesInUse(current=DEPLOYED, since=SINCE, former=frozenset({FORMER}))
+SETTLED = replace(IN_USE, former=frozenset())
+LATER = NINE + timedelta(days=1)
+OLD = NINE - timedelta(days=30)
+
+WITHOUT_SUMMER_TIME = rules_with_berlin(NO_SUMMER_TIME)
+WITHOUT_WINTER_TIME = rules_with_berlin(NO_WINTER_TIME)
+
+
+def a_daily(
+    name: str = "daily",
+    *,
+    expression: str = "0 9 * * *",
+    time_zone: str = "Europe/Berlin",
+    tzdata: str = FORMER,
+    effective_from: datetime = OLD,
+    state: ScheduleState = ScheduleState.ACTIVE,
+) -> ScheduleVersion:
+    version = a_version(
+        schedule=name,
+        rule=a_rule(expression, time_zone=time_zone),
+        effective_from=effective_from,
+        state=state,
+    )
+    return replace(version, tzdata=tzdata)
+
+
+def upgraded(*versions: ScheduleVersion, former: ZoneRules = WITHOUT_SUMMER_TIME) -> World:
+    """Give a world that runs new zone data, and has schedules from the time of the former."""
+    world = World()
+    world.shards.ensure(a_shard())
+    world.zone_releases.row = IN_USE
+    world.zone_releases.keep(former)
+    for version in versions:
+        world.holds(version)
+    return world
+
+
+def replan(
+    world: World, *, token: str | None = None, dry_run: bool = False, deadline: datetime = LATER
+) -> ReplanReport:
+    return world.replan_zones(token=token, dry_run=dry_run, deadline=deadline)
+
+
+def to_the_end(world: World, *, dry_run: bool = False, deadline: datetime = LATER) -> ReplanReport:
+    """Do all slices, and give the last one's report with the changes of all."""
+    changed: list[Replanned] = []
+    report = replan(world, dry_run=dry_run, deadline=deadline)
+    while report.token is not None:
+        changed += report.changed
+        report = replan(world, token=report.token, dry_run=dry_run, deadline=deadline)
+    report.changed[:0] = changed
+    return report
+
+
+def versions_of(world: World, version: ScheduleVersion) -> list[ScheduleVersion]:
+    rows = world.schedules.version_rows
+    return [row for (key, _), row in sorted(rows.items(), key=lambda item: item[0][1])
+            if key == version.key]  # fmt: skip
+
+
+def test_a_schedule_whose_fires_move_gets_a_version_and_the_alarm_ends() -> None:
+    daily = a_daily()
+    world = upgraded(daily)
+    report = replan(world)
+    first, second = versions_of(world, daily)
+    assert first.until == second.effective_from == NINE
+    assert (second.tzdata, second.author) == (DEPLOYED, f"tzdata {DEPLOYED}")
+    assert (second.rule, second.target, second.payload) == (daily.rule, daily.target, daily.payload)
+    assert world.head(daily).version == 2
+    assert report.former == (FORMER,)
+    assert "Europe/Berlin" in report.zones
+    assert report.looked_at == 1
+    [changed] = report.changed
+    assert changed.version == second
+    assert changed.moved.first_vanished == datetime(2027, 3, 28, 8, tzinfo=UTC)
+    assert report.settled
+    assert world.zone_releases.row == SETTLED
+    assert not world.note_zone_release().is_behind(DEPLOYED)
+
+
+def test_a_next_fire_that_moves_is_planned_at_its_new_time_and_no_more_at_its_old() -> None:
+    """At two in the afternoon by the rules of today, an hour sooner by the former ones."""
+    daily = a_daily(expression="0 14 * * *")
+    world = upgraded(daily, former=WITHOUT_WINTER_TIME)
+    old = world.is_due(daily, NINE + timedelta(hours=3))
+    replan(world)
+    [new] = [cursor for _, cursor in world.agenda.cursors() if cursor != old]
+    assert (new.version, new.scheduled_for) == (2, NINE + timedelta(hours=4))
+    world.clock.advance(timedelta(hours=4))
+    world.plan_shard(0, deadline=LATER)
+    assert world.planned_fires() == [NINE + timedelta(hours=4)]
+
+
+def test_p1_a_fire_that_planners_have_passed_already_is_planned_inline() -> None:
+    daily = a_daily(expression="5 10 * * *")
+    world = upgraded(daily, former=WITHOUT_WINTER_TIME)
+    replan(world)
+    assert world.planned_fires() == [NINE + timedelta(minutes=5)]
+
+
+@pytest.mark.parametrize(
+    "untouched",
+    [
+        a_daily(time_zone="Europe/Madrid"),
+        a_daily(time_zone="UTC"),
+        a_daily(expression="rate(1 day)"),
+        a_daily(expression="*/15 * * * *"),
+        a_daily(expression="0 9 * 1 *"),
+        a_daily(expression="at(2027-01-01T09:00:00)"),
+        a_daily(state=ScheduleState.PAUSED),
+        a_daily(state=ScheduleState.CANCELED),
+        a_daily(state=ScheduleState.COMPLETED),
+        a_daily(tzdata=DEPLOYED, effective_from=SINCE + FORMER_PLANNERS_GONE_AFTER),
+    ],
+    ids=lambda version: f"{version.rule.expression} {version.state}",
+)
+def test_what_does_not_move_is_left_as_it_is(untouched: ScheduleVersion) -> None:
+    world = upgraded(untouched)
+    report = replan(world)
+    assert report.changed == []
+    assert versions_of(world, untouched) == [untouched]
+    assert report.settled
+
+
+def test_a_schedule_that_is_spelt_as_an_alias_keeps_its_spelling() -> None:
+    daily = a_daily(time_zone="Europe/Copenhagen")
+    world = upgraded(daily)
+    replan(world)
+    assert world.head(daily).version == 2
+    assert world.head(daily).rule.time_zone == "Europe/Copenhagen"
+
+
+def test_what_an_old_planner_may_have_moved_on_is_looked_at_whatever_it_carries() -> None:
+    """A new release was deployed for a while, then the old one again."""
+    created_before = a_daily(tzdata=DEPLOYED)
+    world = upgraded(created_before)
+    assert len(replan(world).changed) == 1
+
+
+def test_a_schedule_with_no_fire_left_is_completed_and_told_of() -> None:
+    once = a_daily(expression="at(2027-03-28T02:30:00)")
+    world = upgraded(once)
+    [changed] = replan(world).changed
+    assert world.head(once).state is changed.version.state is ScheduleState.COMPLETED
+    assert changed.moved == MovedFires(
+        vanished=1, first_vanished=datetime(2027, 3, 28, 1, 30, tzinfo=UTC)
+    )
+    assert world.agenda.cursors() == ()
+
+
+def test_running_again_changes_nothing_and_says_how_many_are_done() -> None:
+    daily = a_daily()
+    world = upgraded(daily)
+    replan(world)
+    world.zone_releases.row = IN_USE
+    report = replan(world)
+    assert (report.changed, report.looked_at, report.already) == ([], 1, 1)
+    assert len(versions_of(world, daily)) == 2
+
+
+def test_nothing_is_looked_at_where_nothing_is_behind() -> None:
+    world = upgraded(a_daily())
+    world.zone_releases.row = SETTLED
+    report = replan(world)
+    assert (report.former, report.zones, report.looked_at, report.settled) == ((), (), 0, True)
+    assert "schedules.active_in" not in world.calls
+    assert world.zone_releases.row == SETTLED
+
+
+def test_a_release_that_moves_no_clock_is_settled_without_a_look() -> None:
+    world = upgraded(a_daily(), former=rules_with({}))
+    report = replan(world)
+    assert (report.zones, report.looked_at, report.settled) == ((), 0, True)
+    assert world.zone_releases.row == SETTLED
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing() -> None:
+    daily = a_daily()
+    world = upgraded(daily)
+    dry = replan(world, dry_run=True)
+    assert set(world.calls) == {
+        "zone_releases.in_use", "zone_releases.rules", "schedules.active_in", "schedules.head",
+        "schedules.version",
+    }  # fmt: skip
+    assert versions_of(world, daily) == [daily]
+    assert not dry.settled
+    assert dry.changed == replan(world).changed
+
+
+def test_a_dry_run_before_the_first_tick_of_a_release_notes_nothing() -> None:
+    world = upgraded(a_daily())
+    world.zone_releases.row = ReleasesInUse(current=FORMER, since=OLD)
+    report = replan(world, dry_run=True)
+    assert (report.former, len(report.changed)) == ((FORMER,), 1)
+    assert world.zone_releases.row == ReleasesInUse(current=FORMER, since=OLD)
+
+
+def test_a_run_before_the_first_tick_of_a_release_notes_it_and_waits() -> None:
+    world = upgraded(a_daily())
+    world.zone_releases.row = ReleasesInUse(current=FORMER, since=OLD)
+    with pytest.raises(FormerPlannersAtWork) as caught:
+        replan(world)
+    assert caught.value.until == NINE + FORMER_PLANNERS_GONE_AFTER
+    world.clock.advance(FORMER_PLANNERS_GONE_AFTER)
+    assert len(replan(world).changed) == 1
+
+
+def test_all_former_releases_count() -> None:
+    berlin, tokyo = a_daily("berlin"), a_daily("tokyo", time_zone="Asia/Tokyo")
+    world = upgraded(berlin, tokyo)
+    world.zone_releases.keep(rules_with({"Asia/Tokyo": "JST-10"}, release="2026.4"))
+    world.zone_releases.row = replace(IN_USE, former=frozenset({FORMER, "2026.4"}))
+    assert {changed.version.schedule for changed in replan(world).changed} == {"berlin", "tokyo"}
+
+
+def test_rules_that_are_gone_are_no_reason_to_call_it_settled() -> None:
+    world = upgraded(a_daily())
+    world.zone_releases.kept.clear()
+    with pytest.raises(LookupError, match=FORMER):
+        replan(world)
+    assert world.zone_releases.row == IN_USE
+
+
+# --- slices ---------------------------------------------------------------------------------
+
+
+def many(count: int = 5) -> list[ScheduleVersion]:
+    return [a_daily(f"s-{number}") for number in range(count)]
+
+
+def test_a_slice_ends_at_its_deadline_and_the_next_one_goes_on() -> None:
+    world = upgraded(*many())
+    first = replan(world, deadline=NINE)
+    assert [changed.version.schedule for changed in first.changed] == ["s-0"]
+    assert not first.settled
+    assert world.zone_releases.row == IN_USE
+    report = to_the_end(world, deadline=NINE)
+    assert [changed.version.schedule for changed in report.changed] == [
+        "s-1", "s-2", "s-3", "s-4",
+    ]  # fmt: skip
+    assert report.settled
+
+
+def test_pages_without_a_schedule_to_look_at_are_passed_over() -> None:
+    others = [a_daily(f"a-{n:04}", time_zone="UTC") for n in range(HEADS_PER_PAGE + 1)]
+    world = upgraded(*others, a_daily("z"))
+    report = replan(world)
+    assert (report.looked_at, len(report.changed), report.settled) == (1, 1, True)
+
+
+def test_a_token_is_of_no_use_to_another_run() -> None:
+    world = upgraded(*many())
+    token = replan(world, deadline=NINE).token
+    with pytest.raises(ForeignPageToken):
+        replan(world, token=token, dry_run=True)
+    world.zone_releases.row = replace(IN_USE, since=SINCE + timedelta(minutes=1))
+    with pytest.raises(ForeignPageToken):
+        replan(world, token=token)
+
+
+def test_a_deployment_in_the_middle_leaves_the_alarm_on() -> None:
+    world = upgraded(a_daily())
+    deployed_anew = replace(IN_USE, since=NINE)
+
+    def deploy(name: str) -> None:
+        if name == "schedules.active_in":
+            world.zone_releases.row = deployed_anew
+
+    world.at_io = deploy
+    assert not replan(world).settled
+    assert world.zone_releases.row == deployed_anew
+
+
+# --- races and crashes ----------------------------------------------------------------------
+
+
+def once_before_the_write(world: World, act: Callable[[], None]) -> None:
+    def at_io(name: str) -> None:
+        if name == "schedules.advance":
+            world.at_io = lambda _: None
+            act()
+
+    world.at_io = at_io
+
+
+def test_a_lost_race_against_an_edit_is_no_loss() -> None:
+    daily = a_daily()
+    world = upgraded(daily)
+    edited = replace(
+        a_daily(expression="0 10 * * *", tzdata=DEPLOYED, effective_from=NINE), version=2
+    )
+    once_before_the_write(world, lambda: world.is_followed(edited))
+    report = replan(world)
+    assert report.changed == []
+    assert report.already == 1
+    assert versions_of(world, daily)[1:] == [edited]
+
+
+def test_a_lost_race_against_a_pause_leaves_the_pause() -> None:
+    daily = a_daily()
+    world = upgraded(daily)
+    paused = replace(daily, version=2, state=ScheduleState.PAUSED, effective_from=NINE)
+    once_before_the_write(world, lambda: world.is_followed(paused))
+    assert replan(world).changed == []
+    assert world.head(daily).state is ScheduleState.PAUSED
+
+
+def test_a_completion_in_the_middle_is_left_alone() -> None:
+    daily = a_daily()
+    world = upgraded(daily)
+    completed = replace(a_schedule(daily), state=ScheduleState.COMPLETED)
+
+    def complete(name: str) -> None:
+        if name == "schedules.active_in" and len(world.io_points) % 2 == 0:
+            world.schedules.head_rows[daily.key] = completed
+
+    world.at_io = complete
+    assert replan(world).changed == []
+    assert world.head(daily) == completed
+
+
+def two_of_three_move() -> World:
+    return upgraded(
+        a_daily("a", expression="5 10 * * *"),
+        a_daily("b", time_zone="UTC"),
+        a_daily("c", expression="0 14 * * *"),
+        former=WITHOUT_WINTER_TIME,
+    )
+
+
+POINTS = io_points(two_of_three_move(), replan)
+
+
+@pytest.mark.parametrize("at", POINTS)
+def test_wherever_it_dies_running_again_ends_with_each_moved_once(at: int) -> None:
+    world = two_of_three_move()
+    dies(world, replan, at=at)
+    report = replan(world)
+    assert report.settled
+    assert world.zone_releases.row == SETTLED
+    numbers = {key.schedule: head.version for key, head in world.schedules.head_rows.items()}
+    assert numbers == {"a": 2, "b": 1, "c": 2}
+    world.plan_shard(0, deadline=LATER)
+    assert NINE + timedelta(minutes=5) in world.planned_fires(), "found by the next pass (P4)"
+    [moved] = [cursor for _, cursor in world.agenda.cursors() if cursor.schedule == "c"]
+    assert moved.scheduled_for == NINE + timedelta(hours=4)
+
+
+def test_dying_was_tried_at_every_step() -> None:
+    world = two_of_three_move()
+    replan(world)
+    assert {
+        "zone_releases.in_use", "zone_releases.rules", "schedules.active_in", "schedules.head",
+        "schedules.version", "shards.ensure", "schedules.advance", "shards.get",
+        "schedules.heads", "outbox.put", "agenda.put", "agenda.delete", "zone_releases.swap",
+    } <= set(world.calls)  # fmt: skip
