@@ -4,6 +4,7 @@ The contract in a sentence: cron runs on the wall clock of an IANA zone, rate() 
 from its anchor, at() is one wall time, and fires are strictly increasing instants in UTC.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -36,6 +37,7 @@ __all__ = [
     "Gap",
     "InvalidExpression",
     "NeverFires",
+    "NextFire",
     "Rule",
     "UnknownTimeZone",
     "rule_of",
@@ -171,6 +173,10 @@ class Rule:
             except OverflowError:
                 return None
         return program if program is not None and program > after else None
+
+
+NextFire = Callable[[Rule, datetime], datetime | None]
+"""`Rule.next_fire`, or a memo of it: many schedules share a rule and an instant."""
 
 
 def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by keyword
