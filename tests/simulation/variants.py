@@ -10,7 +10,7 @@ from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors, Work
 from puntual.application.relay_page import RelayPage, RelayReport
 from puntual.application.settle_message import Settled, SettleMessage
-from puntual.domain.agenda import Cursor
+from puntual.domain.agenda import Cursor, cursor_at
 from puntual.domain.instant import text_of
 from puntual.domain.judgement import (
     Drop,
@@ -27,7 +27,7 @@ from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.policies import Misfire
 from puntual.domain.run import LEASE_MARGIN, Run, RunState, Span
-from puntual.domain.schedule import ScheduleKey, ScheduleVersion
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.target import DeliveryResult
 from tests.fakes.in_memory_agenda import InMemoryAgenda
@@ -47,6 +47,7 @@ from tests.simulation.scenarios import (
     a_writer_that_dies_after_its_transaction,
     an_executor_that_dies_after_the_last_outcome,
     an_outcome_that_comes_too_late,
+    clocks_that_go_forward_under_windows,
 )
 from tests.simulation.scheduler import FunctionKind
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
@@ -242,6 +243,27 @@ class SchedulesForgetTheirWrites(WatchedSchedules):
 class LeavesTheRestUnprocessed(InMemoryAgenda):
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         super().put(shard, cursors[: max(1, len(cursors) - 1)])
+
+
+# P10: a window ends before the next fire, and cursors rise.
+
+
+class WindowsReachBeyondTheNextFire(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        heads = self.schedules.heads([cursor.key for cursor in work.next_cursors])
+        work.next_cursors = [_unclipped(cursor, heads[cursor.key]) for cursor in work.next_cursors]
+        super()._write(shard, cursors, work, now)
+
+
+def _unclipped(cursor: Cursor, head: Schedule) -> Cursor:
+    last_fire = replace(head.rule, end_at=cursor.scheduled_for)
+    return cursor_at(
+        cursor.scheduled_for,
+        key=cursor.key,
+        version=cursor.version,
+        rule=last_fire,
+        policies=head.policies,
+    )
 
 
 # E1: outcomes.
@@ -521,6 +543,12 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(agenda=LeavesTheRestUnprocessed),
         shows=frozenset({"UNACCOUNTED"}),
         seeds=(0, 1, 2),
+    ),
+    "windows beyond the next fire": Variant(
+        rule="P10",
+        parts=Parts(plan_cursors=WindowsReachBeyondTheNextFire),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=clocks_that_go_forward_under_windows,
     ),
     "records whatever the state": Variant(
         rule="E1",
