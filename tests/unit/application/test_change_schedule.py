@@ -270,6 +270,17 @@ def test_a_canceled_pause_reports_what_the_pause_left_out(world: World) -> None:
     assert times == [NINE + n * MINUTE for n in range(1, 11)]
 
 
+def test_a_later_cancel_leaves_out_what_nobody_had_planned_before_the_pause(world: World) -> None:
+    minutely(world)
+    world.clock.advance(MINUTE + timedelta(seconds=5))
+    world.plane.pause_schedule(KEY, author="bo")
+    world.clock.advance(30 * MINUTE)
+    world.shards.announce(shard_of(KEY, 4), world.clock.now() + HORIZON)
+    report = world.plane.cancel_schedule(KEY, author="bo")
+    times = [fire.occurrence.scheduled_for for fire in report.already_out]
+    assert times == [NINE + n * MINUTE for n in range(1, 12)]
+
+
 def test_a_cancel_says_that_it_does_not_show_all(world: World) -> None:
     minutely(world)
     for n in range(1, 210):
