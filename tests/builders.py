@@ -104,7 +104,9 @@ def a_cursor(
     version: ScheduleVersion | None = None,
 ) -> Cursor:
     owner = version or a_version()
-    return cursor_at(fire, key=owner.key, version=owner.version, policies=owner.policies)
+    return cursor_at(
+        fire, key=owner.key, version=owner.version, rule=owner.rule, policies=owner.policies
+    )
 
 
 def a_planned(

@@ -184,7 +184,7 @@ def _run(run: Run) -> dict[str, Any]:
     first = run.attempts[0] if run.attempts else None
     last = run.attempts[-1] if run.attempts and run.state.is_terminal else None
     enqueued = run.enqueued_at
-    lag = None if enqueued is None else enqueued - run.occurrence.scheduled_for
+    lag = None if enqueued is None else enqueued - run.available_at
     return {
         "available_at": text_of(run.available_at),
         "enqueued_at": _text(enqueued),

@@ -108,6 +108,7 @@ class DefinitionBody(Body):
     fold: Literal["auto", "first", "second", "both"] = "auto"
     start_at: Instant | None = None
     end_at: Instant | None = None
+    flexible_window_seconds: int = Field(default=0, ge=0, le=DAY_SECONDS)
     misfire: MisfireBody = Field(default_factory=MisfireBody)
     retry: RetryBody = Field(default_factory=RetryBody)
     target: WebhookBody | QueueBody = Field(discriminator="type")
@@ -121,7 +122,11 @@ class DefinitionBody(Body):
             fold=Fold(self.fold),
             start_at=self.start_at,
             end_at=self.end_at,
-            policies=Policies(misfire=self._misfire(), retry=self._retry()),
+            policies=Policies(
+                misfire=self._misfire(),
+                retry=self._retry(),
+                window=timedelta(seconds=self.flexible_window_seconds),
+            ),
             target=self._target(),
             payload=self.payload,
         )
@@ -179,6 +184,7 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
         "fold": rule.fold.value,
         "start_at": None if rule.start_at is None else text_of(rule.start_at),
         "end_at": None if rule.end_at is None else text_of(rule.end_at),
+        "flexible_window_seconds": _seconds(version.policies.window),
         "misfire": {
             "policy": misfire.policy.value,
             "misfire_after_seconds": _seconds(misfire.after),

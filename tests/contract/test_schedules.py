@@ -41,7 +41,7 @@ from tests.fakes.in_memory_tenants import InMemoryTenants
 KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
 SHARD = 2
 FULL_RULE = replace(
-    a_rule("cron(0 9 * * MON)", time_zone="Europe/Madrid"),
+    a_rule("cron(0 9 ? * MON *)", time_zone="Europe/Madrid"),
     gap=Gap.FIRE_AFTER,
     fold=Fold.BOTH,
     start_at=NINE,

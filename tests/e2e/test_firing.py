@@ -10,6 +10,8 @@ from tests.e2e.conftest import Stage, at_in
 
 ON_TIME = timedelta(seconds=2)
 MINUTE = timedelta(minutes=1)
+FROM_COLD = timedelta(seconds=10)
+"""Few runs take the flexible lane: its executor may have to start first."""
 
 
 @pytest.fixture
@@ -80,3 +82,21 @@ def test_a_queue_receives_the_payload_under_the_occurrence_id(stage: Stage, *, f
     assert message["Body"] == '{"order":7}'
     row = stage.wait_for_state(made["id"], fire, "SUCCEEDED", seconds=10)
     assert message["MessageAttributes"]["Idempotency-Key"]["StringValue"] == row["id"]
+
+
+def test_a_run_with_a_window_starts_when_the_api_said_that_it_would(stage: Stage) -> None:
+    window = timedelta(seconds=40)
+    expression, fire = at_in(10)
+    made = stage.create(expression=expression, flexible_window_seconds=40)
+    assert made["flexible_window_seconds"] == 40
+    said = stage.occurrence(made["id"], fire)
+    available_at = datetime.fromisoformat(said["available_at"])
+    assert said["state"] == "SCHEDULED"
+    assert timedelta(0) <= available_at - datetime.fromisoformat(fire) < window
+    (arrival,) = stage.receiver.wait_for(made["id"], 1, seconds=70)
+    assert available_at <= arrival.arrived_at <= available_at + FROM_COLD
+    assert arrival.scheduled_for == fire
+    row = stage.wait_for_state(made["id"], fire, "SUCCEEDED", seconds=10)
+    assert row["available_at"] == said["available_at"]
+    assert 0 <= row["lag_seconds"] <= 2
+    assert row["started_at"] >= row["enqueued_at"] >= row["available_at"]

@@ -23,6 +23,12 @@ BAD_BODIES = [
         "end_at",
         id="end before start",
     ),
+    pytest.param(
+        {"flexible_window_seconds": 3601},
+        400,
+        "flexible_window_seconds",
+        id="window beyond the interval",
+    ),
     pytest.param({"payload": "x" * 70_000}, 413, "payload", id="payload too large"),
     pytest.param({"surprise": 1}, 400, "surprise", id="unknown field"),
     pytest.param({"id": ".."}, 400, "id", id="bad id"),

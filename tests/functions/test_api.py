@@ -5,7 +5,7 @@ import json
 import logging
 import random
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from functions.api.handler import logger
 from puntual.application.ports import CreateResult
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
+from puntual.domain.instant import text_of
 from puntual.domain.run import RunState
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from tests.builders import NINE, a_note, a_run, a_span, a_tenant, an_occurrence
@@ -144,6 +145,7 @@ def test_every_field_can_be_given(api: Api) -> None:
         fold="both",
         start_at="2026-12-01T00:00:00+01:00",
         end_at="2027-12-01T00:00:00Z",
+        flexible_window_seconds=86_400,
         misfire={"policy": "skip", "misfire_after_seconds": 5, "max_lateness_seconds": 60},
         retry={"max_attempts": 20, "base_seconds": 1, "cap_seconds": 2},
         target={"type": "sqs", "queue_arn": OWN_QUEUE},
@@ -152,6 +154,7 @@ def test_every_field_can_be_given(api: Api) -> None:
     body = answer.body
     assert body["start_at"] == "2026-11-30T23:00:00.000Z"
     assert body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE}
+    assert body["flexible_window_seconds"] == 86_400
     assert body["retry"]["max_attempts"] == 20
 
 
@@ -171,6 +174,11 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"end_at": "2400-01-01T00:00:00.001Z"}, "end_at", "2400-01-01"),
     ({"end_at": "9999-12-31T23:59:59Z"}, "end_at", "9999-12-31"),
     ({"expression": "rate(1 hour)", "start_at": "0999-01-01T00:00:00Z"}, "start_at", "0999"),
+    ({"flexible_window_seconds": -1}, "flexible_window_seconds", "-1"),
+    ({"flexible_window_seconds": 86_401}, "flexible_window_seconds", "86401"),
+    ({"flexible_window_seconds": 1.5}, "flexible_window_seconds", "1.5"),
+    ({"flexible_window_seconds": True}, "flexible_window_seconds", "true"),
+    ({"flexible_window_seconds": None}, "flexible_window_seconds", ""),
     ({"gap": "leap"}, "gap", "leap"),
     ({"fold": None}, "fold", ""),
     ({"misfire": {"policy": "catch_up"}}, "misfire.policy", "catch_up"),
@@ -525,6 +533,73 @@ def test_a_patch_changes_what_it_names_and_null_restores_a_default(api: Api) -> 
     assert body["expression"] == BODY["expression"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "most"),
+    [
+        ("rate(5 minutes)", 300),
+        ("rate(2 days)", 86_400),
+        ("0,7,20 9-17 * * 1-5", 420),
+        ("0 9 1 * *", 86_400),
+        ("at(2026-12-01T09:00:00)", 86_400),
+    ],
+)
+def test_a_window_is_at_most_the_smallest_interval_of_the_rule(
+    api: Api, expression: str, most: int
+) -> None:
+    created(api, expression=expression, flexible_window_seconds=most)
+    before = api.world.writes()
+    body = {**BODY, "id": "other", "expression": expression, "flexible_window_seconds": most + 1}
+    entry = error(api.call("POST", SCHEDULES, body), 400)
+    assert (entry["field"], entry["value"]) == ("flexible_window_seconds", str(most + 1))
+    assert str(most) in entry["allowed"]
+    if most < 86_400:
+        assert entry["allowed"] == f"0 to {most}, the smallest interval of {expression}"
+    assert api.world.writes() == before
+
+
+def test_a_patch_of_the_rule_alone_may_make_its_window_too_large(api: Api) -> None:
+    created(api, expression="rate(1 hour)", flexible_window_seconds=3_600)
+    answer = api.call("PATCH", SCHEDULE, {"expression": "rate(1 minute)"}, headers=FIRST)
+    assert error(answer, 400)["allowed"] == "0 to 60, the smallest interval of rate(1 minute)"
+    patch = {"expression": "rate(1 minute)", "flexible_window_seconds": None}
+    answer = api.call("PATCH", SCHEDULE, patch, headers=FIRST)
+    assert (answer.status, answer.body["flexible_window_seconds"]) == (200, 0)
+
+
+def test_the_api_says_ahead_when_a_run_may_start_and_says_it_each_time(api: Api) -> None:
+    created(api, expression="0 * * * *", flexible_window_seconds=3_600)
+    query = {"from": text_of(NINE), "to": text_of(NINE + timedelta(hours=5))}
+    fires = api.call("GET", f"{SCHEDULE}/occurrences", query=query).body["occurrences"]
+    waits = [
+        datetime.fromisoformat(fire["available_at"]) - datetime.fromisoformat(fire["scheduled_for"])
+        for fire in fires
+    ]
+    assert len(set(waits)) == len(waits) == 6
+    assert all(timedelta(0) <= wait < timedelta(hours=1) for wait in waits)
+    ((_, cursor),) = api.world.agenda.cursors()
+    assert text_of(cursor.available_at) == fires[0]["available_at"]
+    api.world.clock.advance(timedelta(minutes=30))
+    again = api.call("GET", f"{SCHEDULE}/occurrences", query=query).body["occurrences"]
+    assert [fire["available_at"] for fire in again] == [fire["available_at"] for fire in fires]
+
+
+def test_a_fire_in_its_window_that_a_planner_canceled_is_shown_as_it_is_listed(api: Api) -> None:
+    created(api, expression="0 9 * * *", time_zone="UTC", flexible_window_seconds=86_400)
+    api.world.clock.advance(timedelta(minutes=1))
+    api.call("POST", f"{SCHEDULE}/pause")
+    ref = f"{SCHEDULE}/occurrences/{text_of(NINE)}"
+    shown = api.call("GET", ref).body
+    assert (shown["state"], shown["available_at"] > text_of(api.world.clock.now())) == (
+        "SCHEDULED",
+        True,
+    )
+    assert shown["reason"].startswith("voided")
+    api.world.put(a_span(NINE, NINE, state=RunState.CANCELED, reason="voided"))
+    (listed,) = api.call("GET", f"{SCHEDULE}/occurrences").body["occurrences"]
+    assert api.call("GET", ref).body == listed
+    assert listed["state"] == "CANCELED"
+
+
 def test_a_patch_can_change_the_kind_of_target(api: Api) -> None:
     created(api)
     target = {"type": "sqs", "queue_arn": OWN_QUEUE, "url": None, "timeout_seconds": None}
@@ -772,6 +847,7 @@ def test_occurrences_are_listed_and_shown(api: Api) -> None:
         "2026-11-30T09:01:00.000Z",
     )
     assert (run["state"], run["attempt"], run["lag_seconds"]) == ("SUCCEEDED", 1, 0.0)
+    assert run["enqueued_at"] == run["available_at"]
     assert (due["state"], to_come["state"]) == ("ENQUEUED", "SCHEDULED")
     assert page["next_page_token"]
     shown = api.call("GET", f"{SCHEDULE}/occurrences/{run['ref']}").body
@@ -865,6 +941,7 @@ WRITTEN_OUT: dict[str, Any] = {
     "fold": "auto",
     "start_at": None,
     "end_at": None,
+    "flexible_window_seconds": 0,
     "misfire": {
         "policy": "fire_once",
         "misfire_after_seconds": 60,

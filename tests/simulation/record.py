@@ -6,9 +6,10 @@ no code with the domain's judgement and planning.
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Occurrence, OccurrenceId, RunKey
 from puntual.domain.run import Run, RunState
@@ -76,6 +77,9 @@ class Record:
         fire = Fire(_schedule_of(occurrence), occurrence.version, occurrence.scheduled_for)
         self.visible_at[fire] = min(visible_at, self.visible_at.get(fire, visible_at))
         self.counts["messages"] += 1
+        flexible = bool(self.versions[fire.schedule, fire.version].policies.window)
+        if message.lane is (Lane.STRICT if flexible else Lane.FLEXIBLE):
+            self.fail("WRONG LANE", message, visible_at)
 
     def called(self, delivery: Delivery, function: Function, now: int) -> None:
         occurrence = delivery.occurrence
@@ -135,11 +139,8 @@ class Record:
         if known != run.available_at:
             self.fail("TWO JITTERS", occurrence, now)
         window = self.versions[schedule, occurrence.version].policies.window
-        if not (
-            occurrence.scheduled_for
-            <= run.available_at
-            <= max(occurrence.scheduled_for + window, occurrence.scheduled_for)
-        ):
+        jitter = run.available_at - occurrence.scheduled_for
+        if not (timedelta(0) <= jitter < window or jitter == timedelta(0)):
             self.fail("JITTER OUTSIDE ITS WINDOW", occurrence, now)
         waiting = before is not None and before.state is RunState.RETRY_WAIT
         not_before = before.not_before if before is not None and waiting else None

@@ -10,7 +10,7 @@ from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.io import Cue
 from tests.simulation.scheduler import SECOND, SKEW_MAX, FunctionKind, instant_at
-from tests.simulation.stage import KEY, Stage, each_minute, once
+from tests.simulation.stage import KEY, Stage, each_hour_in_its_window, each_minute, once
 from tests.simulation.workload import TENANT
 from tests.simulation.world import Parts, Verdict
 
@@ -18,6 +18,9 @@ Scenario = Callable[[Parts], Verdict]
 
 OTHER = ScheduleKey(tenant=TENANT, schedule=ScheduleId("s4"))
 """Lies in the same shard as KEY."""
+
+FLEXIBLE_SCHEDULES = 24
+"""So many that the jitter of some would put two of their fires the wrong way round."""
 
 
 def a_create_that_meets_a_planner_after_an_outage(parts: Parts) -> Verdict:
@@ -127,6 +130,16 @@ def a_verdict_that_is_older_than_its_clock(parts: Parts) -> Verdict:
     return stage.finish()
 
 
+def clocks_that_go_forward_under_windows(parts: Parts) -> Verdict:
+    """P10. Fires come nearer to each other than their windows are long."""
+    stage = Stage(parts)
+    for number in range(FLEXIBLE_SCHEDULES):
+        key = ScheduleKey(tenant=TENANT, schedule=ScheduleId(f"s{number}"))
+        stage.create(0, each_hour_in_its_window(5400), key)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
 def a_planner_that_dies_after_it_deleted(parts: Parts) -> Verdict:
     """E8, E11. Fires were missed while nobody planned; the one who finds them dies at the end."""
     stage = Stage(
@@ -165,6 +178,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     a_dead_letter_of_a_run_that_lives,
     a_claim_that_is_still_on_its_way,
     a_verdict_that_is_older_than_its_clock,
+    clocks_that_go_forward_under_windows,
     a_planner_that_dies_after_it_deleted,
     a_writer_that_dies_after_its_transaction,
     an_executor_that_dies_after_the_last_outcome,

@@ -11,8 +11,9 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 from puntual.domain.message import Message
 
-START = datetime(2026, 11, 30, 23, 20, tzinfo=UTC)
-"""Virtual time zero: UTC midnight comes 40 minutes later, where spans are cut."""
+START = datetime(2027, 3, 25, 23, 20, tzinfo=UTC)
+"""Virtual time zero: 40 minutes later comes UTC midnight, where spans are cut, and in Jerusalem
+the clocks go from 02:00 to 03:00."""
 
 SECOND = 1000
 MINUTE = 60 * SECOND

@@ -1,16 +1,18 @@
 """A world in which a scenario says what happens: small latencies, and no faults but its cues."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from puntual.domain.definition import Definition, WebhookDefinition
+from puntual.domain.expression import Gap
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.faults import Fault, Window
 from tests.simulation.io import Cue
 from tests.simulation.scheduler import MINUTE, SECOND, instant_at
-from tests.simulation.workload import AUTHOR, TENANT
+from tests.simulation.workload import AUTHOR, TENANT, ZONE
 from tests.simulation.world import Parts, World
 
 KEY = ScheduleKey(tenant=TENANT, schedule=ScheduleId("s0"))
@@ -76,6 +78,16 @@ def once(at: float, *, misfire: Misfire = Misfire.FIRE_ONCE) -> Definition:
 def each_minute(start: float, end: float, *, misfire: Misfire = Misfire.FIRE_ONCE) -> Definition:
     """Define a schedule that fires each minute from `start`, not included, to `end`."""
     return _defined("rate(1 minute)", misfire=misfire, start=start, end=end)
+
+
+def each_hour_in_its_window(end: float) -> Definition:
+    """Define a schedule of an hour's window that soon fires three times within one hour.
+
+    It does so where the clocks go forward: at 01:21, at 03:00 for 02:21, and at 03:21.
+    """
+    hourly = _defined("21 1-4 * * *", misfire=Misfire.FIRE_ONCE, end=end)
+    policies = replace(hourly.policies, window=timedelta(hours=1))
+    return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER, policies=policies)
 
 
 def _defined(

@@ -15,6 +15,7 @@ RULES_BUILT = frozenset(
         "P6",
         "P7",
         "P9",
+        "P10",
         "E1",
         "E3",
         "E4",

@@ -9,6 +9,7 @@ from random import Random
 from puntual.application.control_plane import ControlPlane
 from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
+from puntual.domain.expression import Gap
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
@@ -18,10 +19,21 @@ TENANT = TenantId("acme")
 AUTHOR = "ana"
 
 RATES = (1, 2, 5, 10, 15, 30)
-CRONS = {"*/5 * * * *": 5, "*/2 * * * *": 2, "0,7,20,31,45 * * * *": 7}
-"""Each with its smallest interval in minutes, which bounds the window."""
+ZONE = "Asia/Jerusalem"
+CRONS = {
+    "*/5 * * * *": 5,
+    "*/2 * * * *": 2,
+    "0,7,20,31,45 * * * *": 7,
+    "10,40,59 1-4 * * *": 11,
+}
+"""Each with its smallest interval in minutes, which bounds the window. Where the clocks go
+forward, the last one fires a minute later already."""
 
-WINDOW_MAX = 300
+WINDOW_SHORT = 20
+WINDOW_MIDDLE_MAX = 300
+WITHOUT_A_WINDOW = 9
+"""For each three schedules with a window: a short one, a middle one, and the largest allowed."""
+
 LENGTHS = (3600 * SECOND, 4500 * SECOND, 5400 * SECOND)
 ENDS_AFTER = 300 * SECOND
 CHANGES = ("edit",) * 8 + ("pause",) * 4 + ("cancel",)
@@ -114,6 +126,8 @@ def _as_before(definition: Definition, version: ScheduleVersion) -> Definition:
     return replace(
         definition,
         expression=rule.expression,
+        time_zone=rule.time_zone,
+        gap=rule.gap,
         start_at=rule.start_at,
         end_at=rule.end_at,
         policies=replace(definition.policies, window=version.policies.window),
@@ -136,11 +150,14 @@ def _definition(random: Random, milliseconds: int, lasts: int) -> Definition:
     last = lasts + ENDS_AFTER
     ends = random.choice((last, random.randint(min(milliseconds + ENDS_AFTER, last), last)))
     timeout = timedelta(seconds=random.choice((5, 10, 30, 60)))
+    windows = (WINDOW_SHORT, min(interval * 30, WINDOW_MIDDLE_MAX), interval * 60)
     return Definition(
         expression=expression,
+        time_zone=ZONE if expression in CRONS else "UTC",
+        gap=Gap.FIRE_AFTER,
         start_at=start_at,
         end_at=instant_at(ends).replace(microsecond=0),
-        policies=_policies(random, random.choice((0, 0, 0, min(interval * 30, WINDOW_MAX)))),
+        policies=_policies(random, random.choice((*(0,) * WITHOUT_A_WINDOW, *windows))),
         target=WebhookDefinition(url="https://acme.example/hook", timeout=timeout),
         payload={},
     )

@@ -3,16 +3,17 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.show_schedule import ShownSchedule
-from puntual.domain.agenda import Cursor
+from puntual.domain.agenda import Cursor, shard_of
 from puntual.domain.definition import Definition
 from puntual.domain.errors import Conflict, PuntualError
 from puntual.domain.expression import InvalidExpression, NeverFires
+from puntual.domain.policies import Policies
 from puntual.domain.run import RunState
 from puntual.domain.schedule import (
     ContendedSchedule,
@@ -373,6 +374,17 @@ def test_a_canceled_pause_reports_what_the_pause_left_out(world: World) -> None:
     assert times == [NINE + n * MINUTE for n in range(1, 11)]
 
 
+def test_a_later_cancel_leaves_out_what_nobody_had_planned_before_the_pause(world: World) -> None:
+    minutely(world)
+    world.clock.advance(MINUTE + timedelta(seconds=5))
+    world.plane.pause_schedule(KEY, author="bo")
+    world.clock.advance(30 * MINUTE)
+    world.shards.announce(shard_of(KEY, 4), world.clock.now() + HORIZON)
+    report = world.plane.cancel_schedule(KEY, author="bo")
+    times = [fire.occurrence.scheduled_for for fire in report.already_out]
+    assert times == [NINE + n * MINUTE for n in range(1, 12)]
+
+
 def test_a_cancel_says_that_it_does_not_show_all(world: World) -> None:
     minutely(world)
     for n in range(1, 210):
@@ -396,21 +408,68 @@ def test_a_cancel_does_not_forget_a_run_whose_lease_has_run_out(world: World) ->
     assert [run.occurrence.scheduled_for for run in report.running] == [NINE + MINUTE]
 
 
-@pytest.mark.parametrize("edits", [4, 5, 8])
+@pytest.mark.parametrize("edits", [19, 20, 23])
 def test_a_cancel_says_that_it_has_not_looked_at_all_versions(world: World, edits: int) -> None:
     minutely(world)
     for seen in range(1, edits + 1):
         world.clock.advance(timedelta(seconds=5))
         changed(world, seen=seen, payload=seen)
-    assert world.plane.cancel_schedule(KEY, author="bo").complete is (edits == 4)
+    assert world.plane.cancel_schedule(KEY, author="bo").complete is (edits == 19)
 
 
 def test_versions_that_ended_long_ago_need_no_look(world: World) -> None:
     minutely(world)
-    for seen in range(1, 9):
-        world.clock.advance(30 * MINUTE)
+    for seen in range(1, 25):
+        world.clock.advance(timedelta(hours=2))
         changed(world, seen=seen, payload=seen)
     assert world.plane.cancel_schedule(KEY, author="bo").complete
+
+
+DAILY = Policies(window=timedelta(hours=24))
+
+
+def daily_at_nine(world: World) -> datetime:
+    """Create a daily schedule of a day's window; gives when its fire at nine may run."""
+    world.created("0 9 * * *", policies=DAILY)
+    available_at = world.schedules.version_rows[KEY, 1].available_at(NINE)
+    assert available_at > NINE + timedelta(hours=2), "else there is no window to be in"
+    return available_at
+
+
+@pytest.mark.parametrize(
+    ("ahead", "is_out"),
+    [
+        (HORIZON + MINUTE, False),
+        (HORIZON, True),
+        (timedelta(0), True),
+        (-59 * MINUTE, True),
+        (-60 * MINUTE, False),
+    ],
+)
+def test_what_is_already_out_goes_by_when_it_may_run(
+    world: World,
+    ahead: timedelta,
+    is_out: bool,  # noqa: FBT001
+) -> None:
+    available_at = daily_at_nine(world)
+    world.clock.advance(available_at - ahead - NINE)
+    world.shards.announce(shard_of(KEY, 4), world.clock.now() + HORIZON)
+    out = world.plane.cancel_schedule(KEY, author="bo").already_out
+    assert [(fire.occurrence.scheduled_for, fire.available_at) for fire in out] == [
+        (NINE, available_at)
+    ] * is_out
+
+
+def test_what_is_already_out_may_be_of_a_version_that_an_edit_ended_hours_ago(
+    world: World,
+) -> None:
+    available_at = daily_at_nine(world)
+    world.clock.advance(timedelta(hours=1))
+    changed(world, "0 12 1 1 *")
+    world.clock.advance(available_at - world.clock.now())
+    world.shards.announce(shard_of(KEY, 4), world.clock.now() + HORIZON)
+    (fire,) = world.plane.cancel_schedule(KEY, author="bo").already_out
+    assert (fire.occurrence.version, fire.occurrence.scheduled_for) == (1, NINE)
 
 
 def test_show_gives_the_version_that_stands(world: World) -> None:

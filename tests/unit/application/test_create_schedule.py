@@ -24,7 +24,7 @@ from puntual.domain.policies import Policies, RetryPolicy
 from puntual.domain.schedule import DuplicateSchedule, Schedule, ScheduleState, ScheduleVersion
 from puntual.domain.target import QueueTarget
 from puntual.domain.tenant import ScheduleId, ScheduleQuotaReached, TenantId, UnknownTenant
-from tests.builders import NINE, SCHEDULE, TENANT, a_tenant
+from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.control_plane_world import AUTHOR, KEY, OWN_QUEUE, World, a_definition
 from tests.fakes.hostile import HostileSchedules, Hostility
 
@@ -294,3 +294,15 @@ def test_a_race_lost_to_the_same_request_is_won(world: World) -> None:
     )
     assert shown.version.effective_from == NINE + timedelta(seconds=1)
     assert list(world.schedules.head_rows) == [shown.head.key]
+
+
+def test_a_window_is_planned_inline_as_far_as_its_runs_are_near(world: World) -> None:
+    world.created("rate(5 minutes)", policies=Policies(window=timedelta(minutes=5)))
+    version = world.schedules.version_rows[KEY, 1]
+    planned = [each for page in world.outbox.pages.values() for each in page.planned]
+    ((_, cursor),) = world.agenda.cursors()
+    assert planned, "else nothing was near"
+    for each in planned:
+        assert each.flexible
+        assert each.available_at == version.available_at(each.occurrence.scheduled_for)
+        assert each.available_at <= NINE + HORIZON < cursor.available_at

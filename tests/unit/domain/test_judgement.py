@@ -70,10 +70,13 @@ def verdict(
     at: Standing | None = None,
     now: datetime = SOON,
     asked_at: datetime | None = None,
+    available_at: datetime | None = None,
     authorised_version: int | None = None,
 ) -> Verdict:
     """Judge as the use case does: by the message, by the row, by the head."""
-    message = a_message(occurrence, authorised_version=authorised_version)
+    message = a_message(
+        occurrence, available_at=available_at, authorised_version=authorised_version
+    )
     return (
         before_row(message, now)
         or before_head(message, row, now)
@@ -249,6 +252,34 @@ def test_e5_the_latest_fire_is_asked_for_up_to_the_versions_end_only() -> None:
         until=FIRE + timedelta(minutes=5),
     )
     assert isinstance(verdict(at=at, now=FIRE + timedelta(minutes=9)), Claim)
+
+
+def flexible(*, until: datetime | None = None) -> tuple[ScheduleVersion, datetime]:
+    """Give a version whose windows leave no pause between fires, and when its fire may run."""
+    version = a_version(policies=Policies(window=timedelta(minutes=5)), until=until)
+    available_at = version.available_at(FIRE)
+    assert FIRE + SECOND < available_at < FIRE + timedelta(minutes=4), "else it proves nothing"
+    return version, available_at
+
+
+def test_e5_the_latest_fire_is_the_one_that_is_the_last_to_be_available() -> None:
+    version, mine = flexible()
+    following = version.available_at(FIRE + timedelta(minutes=5))
+    assert following > max(FIRE + timedelta(minutes=5), mine + timedelta(seconds=61))
+    at = standing(version)
+    in_its_window = verdict(at=at, available_at=mine, now=following - MILLISECOND)
+    assert isinstance(in_its_window, Claim), "the next fire has come but may not run yet"
+    by_then = verdict(at=at, available_at=mine, now=following)
+    assert ended(by_then) == (RunState.MISSED, "fire_once")
+
+
+def test_p3_a_run_before_the_end_of_its_version_starts_though_it_is_available_after() -> None:
+    version, mine = flexible(until=FIRE + SECOND)
+    at = standing(version, head_version=2, until=version.until)
+    assert isinstance(verdict(at=at, available_at=mine, now=mine), Claim)
+    at = standing(version, head_version=2, min_valid_version=2, until=version.until)
+    voided = verdict(at=at, available_at=mine, now=mine)
+    assert ended(voided) == (RunState.CANCELED, "voided")
 
 
 def test_e5_what_became_late_after_the_head_was_asked_asks_again() -> None:

@@ -1,17 +1,19 @@
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import cycle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puntual.domain.agenda import Cursor
-from puntual.domain.expression import Rule
-from puntual.domain.instant import MILLISECOND
+from puntual.domain.agenda import Cursor, first_cursor
+from puntual.domain.expression import Fold, Gap, Rule
+from puntual.domain.instant import LAST_INSTANT, MILLISECOND
 from puntual.domain.planning import CursorPlan, is_last_fire, plan_cursor
-from puntual.domain.policies import Misfire, MisfirePolicy, Policies
+from puntual.domain.policies import WINDOW_MAX, Misfire, MisfirePolicy, Policies
 from puntual.domain.run import RunState, Span
 from puntual.domain.schedule import ScheduleVersion
+from puntual.domain.smallest_interval import smallest_interval
 from tests.builders import NINE, a_cursor, a_rule, a_schedule, a_version
 
 FIVE = timedelta(minutes=5)
@@ -154,6 +156,47 @@ def test_lateness_counts_from_the_end_of_the_jitter() -> None:
     on_time = cursor.available_at + timedelta(seconds=60)
     assert planned_fires(plan(version, now=on_time)) == fires(1)
     assert planned_fires(plan(version, now=on_time + MILLISECOND)) == []
+
+
+def test_a_window_ends_what_is_late_and_what_is_the_latest_alike() -> None:
+    version = a_version(policies=policies(window=FIVE))
+    third, fourth = (version.available_at(fire) for fire in fires(3, 4))
+    assert third + timedelta(seconds=61) < fourth - SECOND, "a fire without jitter proves nothing"
+    found = plan(version, now=fourth - SECOND)
+    assert planned_fires(found) == fires(3), "the fourth has come, but may not run yet"
+    assert spans(found) == [("MISSED", *fires(1, 2), "fire_once")]
+    assert found.next_cursor == a_cursor(NINE + 4 * FIVE, version=version)
+    assert planned_fires(plan(version, now=fourth)) == fires(4)
+
+
+def test_under_skip_what_is_still_in_its_window_is_not_missed() -> None:
+    version = a_version(policies=policies(Misfire.SKIP, window=FIVE))
+    fourth = version.available_at(NINE + 4 * FIVE)
+    late = timedelta(seconds=60)
+    assert spans(plan(version, now=fourth + late)) == [("MISSED", *fires(1, 3), "skip")]
+    assert spans(plan(version, now=fourth + late + MILLISECOND)) == [
+        ("MISSED", *fires(1, 4), "skip")
+    ]
+
+
+def test_p3_a_fire_before_the_end_of_its_version_is_planned_though_it_may_run_only_after() -> None:
+    version = a_version(policies=policies(window=FIVE), until=FIRST_FIRE + MILLISECOND)
+    assert version.available_at(FIRST_FIRE) > FIRST_FIRE + SECOND
+    now = FIRST_FIRE + SECOND
+    found = plan_stale(version, now=now)
+    assert [planned.available_at for planned in found.planned] == [version.available_at(FIRST_FIRE)]
+    assert spans(plan_stale(version, now=now, voided=True)) == [
+        ("CANCELED", FIRST_FIRE, FIRST_FIRE, "voided")
+    ]
+
+
+def test_p10_a_cursor_that_other_zone_rules_put_later_is_followed_by_one_behind_it() -> None:
+    version = a_version()
+    cursor = replace(a_cursor(FIRST_FIRE, version=version), available_at=FIRST_FIRE + 2 * FIVE)
+    found = plan(version, now=NINE, cursor=cursor)
+    assert found.next_cursor is not None
+    assert found.next_cursor.scheduled_for == FIRST_FIRE + FIVE
+    assert found.next_cursor.available_at == cursor.available_at + SECOND
 
 
 def test_a_long_outage_costs_two_looks_and_not_one_per_missed_fire() -> None:
@@ -315,3 +358,78 @@ def test_nothing_is_planned_later_than_its_policy_allows(
             assert misfire.max_lateness is None or late <= misfire.max_lateness
     for span in found.spans:
         assert (span.state is RunState.CANCELED) == voided
+
+
+CLOCKS_CHANGE = (
+    datetime(2026, 3, 28, 12, tzinfo=UTC),  # Europe and Troll go forward, Troll by two hours
+    datetime(2026, 10, 24, 12, tzinfo=UTC),
+    datetime(2011, 12, 28, tzinfo=UTC),  # Apia skips a day
+)
+
+
+@st.composite
+def flexible_versions(draw: st.DrawFn) -> ScheduleVersion:
+    """Give a version whose window is as large as it may be, or smaller, near a clock change."""
+    rule = Rule(
+        expression=draw(
+            st.sampled_from(
+                [
+                    "59 1 * * *",
+                    "0,50 * * * *",
+                    "10,40,59 1-4 * * *",
+                    "30 1,3 * * *",
+                    "0 0,12 * * *",
+                    "0 9 * * 1",
+                    "rate(50 minutes)",
+                ]
+            )
+        ),
+        time_zone=draw(
+            st.sampled_from(["UTC", "Europe/Madrid", "Antarctica/Troll", "Pacific/Apia"])
+        ),
+        gap=draw(st.sampled_from(Gap)),
+        fold=draw(st.sampled_from(Fold)),
+        anchor=datetime(2011, 1, 1, 0, 0, 7, tzinfo=UTC),
+    )
+    start = draw(st.sampled_from(CLOCKS_CHANGE))
+    most = min(WINDOW_MAX, smallest_interval(rule) or WINDOW_MAX)
+    window = draw(st.sampled_from([most, most, most / 2, SECOND]))
+    misfire = MisfirePolicy(policy=draw(st.sampled_from(Misfire)))
+    return a_version(
+        version=draw(st.integers(1, 50)),
+        rule=replace(rule, end_at=start + timedelta(days=3)),
+        policies=Policies(misfire=misfire, window=window),
+        effective_from=start,
+    )
+
+
+@given(
+    version=flexible_versions(),
+    lags=st.lists(st.sampled_from([-600, -600, 0, 61, 4_000, 100_000]), min_size=1, max_size=9),
+)
+def test_p10_cursors_strictly_rise_and_every_fire_is_planned_or_missed_exactly_once(
+    version: ScheduleVersion, lags: list[int]
+) -> None:
+    head, cursor = a_schedule(version), first_cursor(version)
+    start = version.effective_from - MILLISECOND
+    every = list(version.rule.fires_between(start, LAST_INSTANT, limit=200))
+    accounted_for: list[datetime] = []
+    for lag in cycle(lags):
+        if cursor is None:
+            break
+        now = cursor.available_at + lag * SECOND
+        found = plan_cursor(cursor, head=head, ended=None, now=now)
+        for span in found.spans:
+            accounted_for += _instants(span, every)
+        for planned in found.planned:
+            fire = planned.occurrence.scheduled_for
+            accounted_for.append(fire)
+            following = version.rule.next_fire(fire)
+            assert fire <= planned.available_at < fire + version.policies.window
+            assert following is None or planned.available_at < following
+            assert planned.available_at <= max(now, cursor.available_at), "a queue can hold it"
+        if found.next_cursor is not None:
+            assert found.next_cursor.available_at > cursor.available_at
+            assert found.next_cursor == a_cursor(found.next_cursor.scheduled_for, version=version)
+        cursor = found.next_cursor
+    assert sorted(accounted_for) == every

@@ -8,6 +8,8 @@ from puntual.application.advance_schedule import AdvanceSchedule, Next
 from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, planned_fires_of
 from puntual.application.ports import Ledger, Schedules, Shards
 from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.instant import MILLISECOND
+from puntual.domain.policies import WINDOW_MAX
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import (
     Schedule,
@@ -21,7 +23,7 @@ from puntual.domain.timeline import Fire, covers, run_of
 ROWS_READ_MAX = 200
 FINISHED_SHOWN = 5
 OUT_SHOWN_MAX = 100
-OUT_VERSIONS_MAX = 5
+OUT_VERSIONS_MAX = 20
 OUT_LOOK_BACK = timedelta(hours=1)
 """How far before the cancel fires are looked for that are due and not yet claimed."""
 
@@ -90,7 +92,7 @@ class CancelSchedule:
 
         False beside them if versions that may have more were not looked at.
         """
-        head, horizon = shown.head, self.advance.announced.horizon
+        head = shown.head
         planned_through = self._planned_through(head)
         oldest = head.effective_from - OUT_LOOK_BACK
         accounted = {run_of(row) for row in rows}
@@ -100,20 +102,41 @@ class CancelSchedule:
         for number in range(head.version - 1, 0, -1)[:OUT_VERSIONS_MAX]:
             version = self.schedules.version(head.key, number)
             assert version is not None, "versions are never deleted"
-            assert version.until is not None, "only the head's version has no end"
-            fires = planned_fires_of(
-                version,
-                head=head,
-                after=oldest,
-                through=min(planned_through, version.until + horizon),
-                limit=OUT_SHOWN_MAX + 1,
-            )
+            fires = self._out_of(version, head, oldest=oldest, planned_through=planned_through)
             out.extend(fire for fire in fires if not _is_accounted(fire, accounted, spans))
             # The version before this one, if any, ended where this one began.
-            if number == 1 or version.effective_from + horizon < oldest:
+            if number == 1 or version.effective_from + WINDOW_MAX < oldest:
                 all_versions = True
                 break
         return sorted(out, key=lambda fire: (fire.run, fire.occurrence.version)), all_versions
+
+    def _out_of(
+        self,
+        version: ScheduleVersion,
+        head: Schedule,
+        *,
+        oldest: datetime,
+        planned_through: datetime,
+    ) -> list[Fire]:
+        """Give the fires of a version that came due after `oldest`, or may have been planned."""
+        assert version.until is not None, "only the head's version has no end"
+        # What was due before the end is still planned after it; the rest only was before.
+        ahead = min(planned_through, version.until + self.advance.announced.horizon)
+        last = version.rule.last_fire(oldest) if version.policies.window else None
+        fires = planned_fires_of(
+            version,
+            head=head,
+            # Of the fires before, only the window of the last one may reach so far (P10).
+            after=oldest if last is None else last - MILLISECOND,
+            through=planned_through,
+            limit=OUT_SHOWN_MAX + 2,
+        )
+        return [
+            fire
+            for fire in fires
+            if oldest < fire.available_at <= planned_through
+            and (fire.occurrence.scheduled_for < version.until or fire.available_at <= ahead)
+        ]
 
     def _planned_through(self, head: Schedule) -> datetime:
         """Give how far a planner may have come before the cancel."""

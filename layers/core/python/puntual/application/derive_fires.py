@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from puntual.application.ports import Schedules
 from puntual.domain.instant import MILLISECOND, text_of
-from puntual.domain.occurrence import Occurrence, available_at_of
 from puntual.domain.schedule import Schedule, ScheduleState, ScheduleVersion
 from puntual.domain.timeline import Fire
 
@@ -106,14 +105,11 @@ def planned_fires_of(
 
 
 def _fire(version: ScheduleVersion, instant: datetime, *, voided: bool) -> Fire:
-    occurrence = Occurrence(
-        tenant=version.tenant,
-        schedule=version.schedule,
-        version=version.version,
-        scheduled_for=instant,
+    return Fire(
+        occurrence=version.occurrence(instant),
+        available_at=version.available_at(instant),
+        voided=voided,
     )
-    available_at = available_at_of(occurrence, version.policies.window)
-    return Fire(occurrence=occurrence, available_at=available_at, voided=voided)
 
 
 def _derived(fires: list[Fire], through: datetime) -> Derived:

@@ -159,14 +159,14 @@ class ListOccurrences:
     ) -> list[Span]:
         """Read the spans that end behind a page and may stand for fires in it.
 
-        A fire that is due and has no row is rare, and only then, or at the end of a range in the
-        past, is there anything to look for.
+        A fire that is due or voided and has no row is rare, and only then, or at the end of a range
+        in the past, is there anything to look for.
         """
         claimed = {run_of(row) for row in rows}
         instants = [
             fire.occurrence.scheduled_for
             for fire in fires
-            if fire.available_at <= now and fire.run not in claimed
+            if fire.may_be_spanned(now) and fire.run not in claimed
         ]
         if end is not None and end < now:
             instants.append(end)

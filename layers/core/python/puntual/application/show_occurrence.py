@@ -74,7 +74,7 @@ class ShowOccurrence:
         return derived.fires[0] if derived.fires else None
 
     def _span_around(self, key: ScheduleKey, fire: Fire, now: datetime) -> Span | None:
-        if fire.available_at > now:
+        if not fire.may_be_spanned(now):
             return None
         instant = fire.occurrence.scheduled_for
         midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0) + DAY

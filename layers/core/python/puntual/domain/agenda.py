@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from puntual.domain.expression import NextFire, Rule
 from puntual.domain.instant import minute_of
 from puntual.domain.occurrence import Occurrence, available_at_of
 from puntual.domain.policies import Policies
@@ -30,7 +31,15 @@ class Cursor:
         return minute_of(self.available_at)
 
 
-def cursor_at(fire: datetime, *, key: ScheduleKey, version: int, policies: Policies) -> Cursor:
+def cursor_at(
+    fire: datetime,
+    *,
+    key: ScheduleKey,
+    version: int,
+    rule: Rule,
+    policies: Policies,
+    next_fire: NextFire = Rule.next_fire,
+) -> Cursor:
     """Give the cursor that stands for one fire of a schedule version."""
     occurrence = Occurrence(
         tenant=key.tenant, schedule=key.schedule, version=version, scheduled_for=fire
@@ -40,7 +49,9 @@ def cursor_at(fire: datetime, *, key: ScheduleKey, version: int, policies: Polic
         schedule=key.schedule,
         version=version,
         scheduled_for=fire,
-        available_at=available_at_of(occurrence, policies.window),
+        available_at=available_at_of(
+            occurrence, rule=rule, window=policies.window, next_fire=next_fire
+        ),
     )
 
 
@@ -49,7 +60,13 @@ def first_cursor(version: ScheduleVersion) -> Cursor | None:
     fire = version.first_fire if version.state is ScheduleState.ACTIVE else None
     if fire is None:
         return None
-    return cursor_at(fire, key=version.key, version=version.version, policies=version.policies)
+    return cursor_at(
+        fire,
+        key=version.key,
+        version=version.version,
+        rule=version.rule,
+        policies=version.policies,
+    )
 
 
 def shard_of(key: ScheduleKey, shards: int) -> int:

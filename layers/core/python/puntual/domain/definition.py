@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
-from puntual.domain.policies import Policies
+from puntual.domain.policies import WINDOW_MAX, Policies
 from puntual.domain.schedule import (
     PAYLOAD_BYTES_MAX,
     PAYLOAD_DEPTH_MAX,
@@ -15,6 +15,7 @@ from puntual.domain.schedule import (
     ScheduleVersion,
     settled,
 )
+from puntual.domain.smallest_interval import smallest_interval
 from puntual.domain.target import (
     TIMEOUT_DEFAULT,
     Target,
@@ -95,13 +96,14 @@ def version_of(
     not checked again, since it may have no fire left; its anchor stays, so that a fixed rate
     keeps its pace.
     """
+    rule = _rule(definition, key=key, effective_from=effective_from, previous=previous)
     version = ScheduleVersion(
         tenant=key.tenant,
         schedule=key.schedule,
         version=1,
         state=ScheduleState.ACTIVE,
-        rule=_rule(definition, key=key, effective_from=effective_from, previous=previous),
-        policies=_policies(definition.policies),
+        rule=rule,
+        policies=_policies(definition.policies, rule),
         target=_target(definition.target, tenant=tenant, limits=limits),
         payload=payload_text(definition.payload),
         effective_from=effective_from,
@@ -156,7 +158,7 @@ def _says_the_same(definition: Definition, rule: Rule) -> bool:
     return said == held
 
 
-def _policies(policies: Policies) -> Policies:
+def _policies(policies: Policies, rule: Rule) -> Policies:
     misfire, retry = policies.misfire, policies.retry
     if retry.cap < retry.base:
         raise Rejected(
@@ -168,7 +170,20 @@ def _policies(policies: Policies) -> Policies:
             misfire.max_lateness.total_seconds(),
             "not below misfire.misfire_after_seconds",
         )
+    _check_window(policies.window, rule)
     return policies
+
+
+def _check_window(window: timedelta, rule: Rule) -> None:
+    """Refuse a window that is longer than two fires of the rule lie apart."""
+    interval = smallest_interval(rule)
+    most, why = WINDOW_MAX, ""
+    if interval is not None and interval < WINDOW_MAX:
+        most, why = interval, f", the smallest interval of {rule.expression}"
+    if window > most:
+        seconds = int(window.total_seconds())
+        allowed = f"0 to {int(most.total_seconds())}{why}"
+        raise Rejected("flexible_window_seconds", seconds, allowed)
 
 
 def _target(

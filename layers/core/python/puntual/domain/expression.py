@@ -39,6 +39,7 @@ __all__ = [
     "Gap",
     "InvalidExpression",
     "NeverFires",
+    "NextFire",
     "Rule",
     "UnknownTimeZone",
     "rule_of",
@@ -193,6 +194,10 @@ class Rule:
             except OverflowError:
                 return None
         return program if program is not None and program > after else None
+
+
+NextFire = Callable[[Rule, datetime], datetime | None]
+"""`Rule.next_fire`, or a memo of it: many schedules share a rule and an instant."""
 
 
 def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by keyword

@@ -96,10 +96,14 @@ class Standing:
     def policies(self) -> Policies:
         return self.version.policies
 
-    def last_fire(self, now: datetime) -> datetime | None:
-        """The version's last fire so far, its end never passed (E5)."""
+    def last_available(self, now: datetime) -> datetime | None:
+        """The version's last fire that is available by now, its end never passed (E5)."""
         at_most = now if self.until is None else min(now, self.until - MILLISECOND)
-        return self.version.rule.last_fire(at_most)
+        fire = self.version.rule.last_fire(at_most)
+        if fire is None or self.version.available_at(fire) <= now:
+            return fire
+        # The window of the one before ended before this fire (P10).
+        return self.version.rule.last_fire(fire - MILLISECOND)
 
 
 def before_row(message: Message, now: datetime) -> Park | None:
@@ -188,7 +192,7 @@ def _missed_by(message: Message, standing: Standing, now: datetime) -> End | Non
         case Misfire.SKIP:
             return End(run=_rowless(message, RunState.MISSED, "skip"))
         case Misfire.FIRE_ONCE:
-            latest = standing.last_fire(now)
+            latest = standing.last_available(now)
             if latest is not None and latest > occurrence.scheduled_for:
                 return End(run=_rowless(message, RunState.MISSED, "fire_once"))
     return None

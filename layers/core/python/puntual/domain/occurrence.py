@@ -7,10 +7,13 @@ from enum import StrEnum
 from typing import NewType
 
 from puntual.domain.errors import Rejected
+from puntual.domain.expression import NextFire, Rule
 from puntual.domain.instant import text_of
 from puntual.domain.tenant import ScheduleId, TenantId
 
 OccurrenceId = NewType("OccurrenceId", str)
+
+_SECOND = timedelta(seconds=1)
 
 
 class Kind(StrEnum):
@@ -76,12 +79,23 @@ class Occurrence:
         return self.kind is Kind.REGULAR
 
 
-def available_at_of(occurrence: Occurrence, window: timedelta) -> datetime:
+def available_at_of(
+    occurrence: Occurrence,
+    *,
+    rule: Rule,
+    window: timedelta,
+    next_fire: NextFire = Rule.next_fire,
+) -> datetime:
     """Give the instant from which an occurrence may run: its time plus the window's jitter.
 
-    The jitter is whole seconds below the window and follows from the occurrence's id alone.
+    The jitter is whole seconds below the window and follows from the occurrence's id. A window
+    ends before the rule's next fire, also where the clocks bring that nearer, so the occurrences
+    of a version become available one after the other (P10).
     """
-    seconds = int(window.total_seconds())
-    if seconds <= 0 or not occurrence.is_regular:
-        return occurrence.scheduled_for
-    return occurrence.scheduled_for + timedelta(seconds=int(occurrence.id[:15], 16) % seconds)
+    fire = occurrence.scheduled_for
+    if window < _SECOND or not occurrence.is_regular:
+        return fire
+    following = next_fire(rule, fire)
+    if following is not None:
+        window = min(window, following - fire)
+    return fire + int(occurrence.id[:15], 16) % (window // _SECOND) * _SECOND

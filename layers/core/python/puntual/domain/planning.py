@@ -1,11 +1,10 @@
 """What a planner does with one cursor: pure, so that it can be replayed."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from puntual.domain.agenda import Cursor, cursor_at
-from puntual.domain.expression import Rule
+from puntual.domain.expression import NextFire, Rule
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.occurrence import Occurrence, available_at_of
 from puntual.domain.page import Planned
@@ -13,10 +12,7 @@ from puntual.domain.policies import Misfire, Policies
 from puntual.domain.run import RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleVersion
 
-NextFire = Callable[[Rule, datetime], datetime | None]
-"""`Rule.next_fire`, or a memo of it: many schedules share a rule and an instant."""
-
-LATE_LOOKS_MAX = 3
+PLACES_APART = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +37,15 @@ class _Owner:
     rule: Rule
     policies: Policies
     until: datetime | None
+    next_fire: NextFire
 
     def available_at(self, fire: datetime) -> datetime:
-        return available_at_of(self.occurrence(fire), self.policies.window)
+        return available_at_of(
+            self.occurrence(fire),
+            rule=self.rule,
+            window=self.policies.window,
+            next_fire=self.next_fire,
+        )
 
     def occurrence(self, fire: datetime) -> Occurrence:
         return Occurrence(
@@ -78,6 +80,17 @@ class _Owner:
             at_most = min(at_most, self.until - MILLISECOND)
         return self.rule.last_fire(at_most)
 
+    def last_available(self, at_most: datetime) -> datetime | None:
+        """The last fire of this version that is available at or before an instant."""
+        fire = self.last_fire(at_most)
+        if fire is None or self.available_at(fire) <= at_most:
+            return fire
+        # The window of the one before ended before this fire (P10).
+        return self.last_fire(fire - MILLISECOND)
+
+    def fire_after(self, fire: datetime) -> datetime | None:
+        return self.next_fire(self.rule, fire)
+
 
 def plan_cursor(
     cursor: Cursor,
@@ -91,23 +104,36 @@ def plan_cursor(
 
     `ended` is the cursor's own version, read strongly, where the head has moved past it (P3).
     """
-    if head.version == cursor.version:
-        owner = _Owner(cursor=cursor, rule=head.rule, policies=head.policies, until=None)
-    else:
-        assert ended is not None
-        assert ended.version == cursor.version
-        owner = _Owner(cursor=cursor, rule=ended.rule, policies=ended.policies, until=ended.until)
-        if ended.until is not None and cursor.scheduled_for >= ended.until:
-            return CursorPlan()
-        if cursor.version < head.min_valid_version:
-            return _voided(owner)
+    version, until = _own_version(cursor, head, ended)
+    owner = _Owner(
+        cursor=cursor,
+        rule=version.rule,
+        policies=version.policies,
+        until=until,
+        next_fire=next_fire,
+    )
+    if until is not None and cursor.scheduled_for >= until:
+        return CursorPlan()
+    if cursor.version < head.min_valid_version:
+        return _voided(owner)
     if now - cursor.available_at > owner.policies.misfire.after:
-        return _late(owner, now=now, next_fire=next_fire)
+        return _late(owner, now)
     fire = cursor.scheduled_for
     return CursorPlan(
         planned=(owner.planned(fire),),
-        next_cursor=_next_cursor(owner, next_fire(owner.rule, fire)),
+        next_cursor=_next_cursor(owner, owner.fire_after(fire)),
     )
+
+
+def _own_version(
+    cursor: Cursor, head: Schedule, ended: ScheduleVersion | None
+) -> tuple[Schedule | ScheduleVersion, datetime | None]:
+    """Give what holds for a cursor, and until when: the head where it is of the same version."""
+    if head.version == cursor.version:
+        return head, None
+    assert ended is not None
+    assert ended.version == cursor.version
+    return ended, ended.until
 
 
 def _voided(owner: _Owner) -> CursorPlan:
@@ -118,16 +144,16 @@ def _voided(owner: _Owner) -> CursorPlan:
     return CursorPlan(spans=(owner.span(RunState.CANCELED, fire, last, "voided"),))
 
 
-def _late(owner: _Owner, *, now: datetime, next_fire: NextFire) -> CursorPlan:
+def _late(owner: _Owner, now: datetime) -> CursorPlan:
     """Apply the misfire policy in one step, however many fires were missed."""
     fire, misfire = owner.cursor.scheduled_for, owner.policies.misfire
-    late_last = max(_last_late(owner, now) or fire, fire)
+    late_last = max(owner.last_available(now - misfire.after - MILLISECOND) or fire, fire)
     if misfire.policy is Misfire.SKIP:
-        return _missed_through(owner, late_last, "skip", next_fire)
-    latest = max(owner.last_fire(now) or late_last, late_last)
+        return _missed_through(owner, late_last, "skip")
+    latest = max(owner.last_available(now) or late_last, late_last)
     too_late = misfire.max_lateness
     if too_late is not None and now - owner.available_at(latest) > too_late:
-        return _missed_through(owner, latest, "max_lateness", next_fire)
+        return _missed_through(owner, latest, "max_lateness")
     spans: tuple[Span, ...] = ()
     before = owner.last_fire(latest - MILLISECOND)
     if before is not None and before >= fire:
@@ -135,23 +161,12 @@ def _late(owner: _Owner, *, now: datetime, next_fire: NextFire) -> CursorPlan:
     return CursorPlan(
         planned=(owner.planned(latest),),
         spans=spans,
-        next_cursor=_next_cursor(owner, next_fire(owner.rule, latest)),
+        next_cursor=_next_cursor(owner, owner.fire_after(latest)),
     )
 
 
-def _last_late(owner: _Owner, now: datetime) -> datetime | None:
-    """The last fire that is late, its jitter counted."""
-    limit = now - owner.policies.misfire.after
-    fire = owner.last_fire(limit - MILLISECOND)
-    looks = 0
-    while fire is not None and owner.available_at(fire) >= limit and looks < LATE_LOOKS_MAX:
-        fire = owner.last_fire(fire - MILLISECOND)
-        looks += 1
-    return fire
-
-
-def _missed_through(owner: _Owner, last: datetime, reason: str, next_fire: NextFire) -> CursorPlan:
-    following = next_fire(owner.rule, last)
+def _missed_through(owner: _Owner, last: datetime, reason: str) -> CursorPlan:
+    following = owner.fire_after(last)
     return CursorPlan(
         spans=(owner.span(RunState.MISSED, owner.cursor.scheduled_for, last, reason),),
         next_cursor=_next_cursor(owner, following),
@@ -162,9 +177,18 @@ def _missed_through(owner: _Owner, last: datetime, reason: str, next_fire: NextF
 def _next_cursor(owner: _Owner, fire: datetime | None) -> Cursor | None:
     if fire is None or (owner.until is not None and fire >= owner.until):
         return None
-    return cursor_at(
-        fire, key=owner.cursor.key, version=owner.cursor.version, policies=owner.policies
+    following = cursor_at(
+        fire,
+        key=owner.cursor.key,
+        version=owner.cursor.version,
+        rule=owner.rule,
+        policies=owner.policies,
+        next_fire=owner.next_fire,
     )
+    # Zone rules that changed since this cursor was put may bring the next fire into its window.
+    # Two at one place would be deleted together, and an earlier place may have been closed.
+    place = max(following.available_at, owner.cursor.available_at + PLACES_APART)
+    return replace(following, available_at=place)
 
 
 def is_last_fire(head: Schedule, version: int, fire: datetime, next_fire: NextFire) -> bool:

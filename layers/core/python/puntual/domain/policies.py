@@ -9,6 +9,8 @@ ATTEMPTS_MAX = 20
 
 DOUBLINGS_MAX = 30
 
+WINDOW_MAX = timedelta(hours=24)
+
 MISFIRE_AFTER_DEFAULT = timedelta(seconds=60)
 
 
@@ -49,6 +51,8 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
+    """`window` spreads fires: each may run from its time plus a fixed part of the window on."""
+
     misfire: MisfirePolicy = field(default_factory=MisfirePolicy)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     window: timedelta = timedelta(0)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from puntual.domain.errors import Conflict, Rejected
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND
+from puntual.domain.occurrence import Occurrence, available_at_of
 from puntual.domain.policies import Policies
 from puntual.domain.target import Target
 from puntual.domain.tenant import ScheduleId, TenantId
@@ -80,6 +81,14 @@ class ScheduleVersion:
     def first_fire(self) -> datetime | None:
         """The first fire that this version owns; one exactly at its start is its own."""
         return self.rule.next_fire(self.effective_from - MILLISECOND)
+
+    def occurrence(self, fire: datetime) -> Occurrence:
+        return Occurrence(
+            tenant=self.tenant, schedule=self.schedule, version=self.version, scheduled_for=fire
+        )
+
+    def available_at(self, fire: datetime) -> datetime:
+        return available_at_of(self.occurrence(fire), rule=self.rule, window=self.policies.window)
 
 
 class UnknownSchedule(Rejected):

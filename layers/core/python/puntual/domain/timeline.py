@@ -40,6 +40,10 @@ class Fire:
     def run(self) -> str:
         return self.occurrence.key.run
 
+    def may_be_spanned(self, now: datetime) -> bool:
+        """Tell whether a span may stand for it: those are of what is late, or voided."""
+        return self.voided or self.available_at <= now
+
 
 Entry = Run | Span | Note | Fire
 
