@@ -7,7 +7,7 @@ everything odd (gaps, repeated hours, skipped days) lies between two stretches.
 
 import re
 from bisect import bisect_right
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -143,6 +143,6 @@ def _change(info: ZoneInfo, low: int, high: int) -> int:
 
 
 def _offset(info: ZoneInfo, instant: int) -> int:
-    offset = datetime.fromtimestamp(instant, UTC).astimezone(info).utcoffset()
+    offset = datetime.fromtimestamp(instant, info).utcoffset()
     assert offset is not None
     return offset.days * 86_400 + offset.seconds
