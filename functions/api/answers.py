@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, time, timedelta, timezone
 from typing import Any, assert_never
 from zoneinfo import ZoneInfo
 
@@ -11,8 +11,10 @@ from aws_lambda_powertools.event_handler import Response
 from functions.api.models import definition_document
 from puntual.application.cancel_schedule import ROWS_READ_MAX, CanceledSchedule
 from puntual.application.change_schedule import ChangedSchedule
+from puntual.application.preview_rule import PreviewedRule
 from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.clock_changes import ClockChange
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Attempt, Note, Run, Span
@@ -56,6 +58,7 @@ def schedule_document(shown: ShownSchedule) -> dict[str, Any]:
         "id": head.schedule,
         "version": head.version,
         "state": head.state.value,
+        "description": version.rule.describe(),
         **definition_document(version),
         "canonical_time_zone": canonical_zone(version.rule.time_zone),
         "created_at": text_of(head.created_at),
@@ -107,9 +110,31 @@ def listed_schedule(head: Schedule, as_of: datetime) -> dict[str, Any]:
         "expression": head.rule.expression,
         "time_zone": head.rule.time_zone,
         "canonical_time_zone": canonical_zone(head.rule.time_zone),
+        "description": head.rule.describe(),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
         "next_fire": None if fire is None else _fire_time(fire, head.rule.time_zone),
+    }
+
+
+def preview_document(previewed: PreviewedRule) -> dict[str, Any]:
+    rule, preview = previewed.rule, previewed.preview
+    return {
+        "description": rule.describe(),
+        "expression": rule.expression,
+        "time_zone": rule.time_zone,
+        "fires": [
+            {
+                **_fire_time(fire.instant, rule.time_zone),
+                "available_at": text_of(fire.available_at),
+                "notes": [{"kind": note.kind.value, "text": note.sentence} for note in fire.notes],
+            }
+            for fire in preview.fires
+        ],
+        "clock_changes": [_clock_change(change) for change in preview.clock_changes],
+        "notes_through": text_of(preview.notes_through),
+        "warnings": list(previewed.warnings),
+        "tzdata": previewed.tzdata,
     }
 
 
@@ -205,6 +230,25 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "finished_at": _text(attempt.finished_at),
         "result": attempt.result,
     }
+
+
+def _clock_change(change: ClockChange) -> dict[str, Any]:
+    return {
+        "kind": change.kind.value,
+        "instant": text_of(change.instant),
+        "offset_before": _offset(change.offset_before),
+        "offset_after": _offset(change.offset_after),
+        "first": change.first.isoformat(),
+        "last": change.last.isoformat(),
+        "count": change.count,
+        "fires": [text_of(fire) for fire in change.fires],
+        "text": change.sentence,
+    }
+
+
+def _offset(offset: timedelta) -> str:
+    """Give an offset from UTC as local times end in it: `+05:30`."""
+    return time(tzinfo=timezone(offset)).isoformat("hours").removeprefix("00")
 
 
 def _fire_time(fire: datetime, time_zone: str) -> dict[str, str]:

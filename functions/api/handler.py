@@ -12,9 +12,10 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import occurrences, schedules, tenants
+from functions.api import occurrences, previews, schedules, tenants
 from functions.api.desk import Desk
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
+from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
 from functions.api.problems import (
     Problem,
     of_conflict,
@@ -36,6 +37,8 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),
     f"{SCHEDULE}/resume": frozenset({"POST"}),
+    PREVIEW: frozenset({"POST"}),
+    SCHEDULE_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
     OCCURRENCE: frozenset({"GET"}),
 }
@@ -45,7 +48,7 @@ NOWHERE = "/"
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_object)
-for router in (tenants.router, schedules.router, occurrences.router):
+for router in (tenants.router, schedules.router, previews.router, occurrences.router):
     app.include_router(router)
 
 

@@ -7,11 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from puntual.domain.definition import Definition, QueueDefinition, WebhookDefinition
+from puntual.domain.definition import (
+    Definition,
+    QueueDefinition,
+    RuleDefinition,
+    WebhookDefinition,
+)
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
 from puntual.domain.instant import text_of, truncated_to_millisecond
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.preview import PREVIEW_FIRES_DEFAULT, PREVIEW_FIRES_MAX
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import QueueTarget, Target, WebhookTarget
 from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
@@ -101,7 +107,7 @@ class QueueBody(Body):
     queue_arn: str
 
 
-class DefinitionBody(Body):
+class RuleBody(Body):
     expression: str
     time_zone: str = "UTC"
     gap: Literal["skip", "fire_after"] = "skip"
@@ -109,6 +115,25 @@ class DefinitionBody(Body):
     start_at: Instant | None = None
     end_at: Instant | None = None
     flexible_window_seconds: int = Field(default=0, ge=0, le=DAY_SECONDS)
+
+
+class PreviewBody(RuleBody):
+    id: str | None = None
+    after: Instant | None = None
+    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
+
+    def definition(self) -> RuleDefinition:
+        return RuleDefinition(
+            expression=self.expression,
+            time_zone=self.time_zone,
+            gap=Gap(self.gap),
+            fold=Fold(self.fold),
+            start_at=self.start_at,
+            end_at=self.end_at,
+        )
+
+
+class DefinitionBody(RuleBody):
     misfire: MisfireBody = Field(default_factory=MisfireBody)
     retry: RetryBody = Field(default_factory=RetryBody)
     target: WebhookBody | QueueBody = Field(discriminator="type")

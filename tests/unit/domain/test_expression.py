@@ -16,7 +16,6 @@ from puntual.domain.expression import (
     Rule,
     UnknownTimeZone,
     rule_of,
-    warnings_of,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -400,43 +399,3 @@ def test_a_search_near_the_ends_of_the_calendar_ends() -> None:
 
 def test_no_limit_means_no_fires() -> None:
     assert a_rule().fires_between(NOW, NOW + timedelta(days=9), limit=0) == ()
-
-
-@pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
-        (a_rule("0 0 13 * 5"), "Both day fields are set"),
-        (a_rule("0 0 29 2 *"), "29 February exists only in leap years"),
-        (a_rule("0 0 31 * *"), "Not every month has a day 31"),
-        (a_rule("0 0 31W * *"), "Not every month has a day 31"),
-        (a_rule("*/5 * * * *", fold=Fold.FIRST), "auto keeps its pace"),
-        (
-            a_rule("30 2 * * *", time_zone="America/New_York"),
-            "02:30 on 2026-03-08 does not exist in America/New_York: that fire is skipped.",
-        ),
-        (
-            a_rule("30 2 * * *", time_zone="America/New_York", gap=Gap.FIRE_AFTER),
-            "02:30 on 2026-03-08 does not exist in America/New_York: it fires at 03:00.",
-        ),
-    ],
-)
-def test_what_may_surprise_is_warned_of(rule: Rule, sentence: str) -> None:
-    warnings = warnings_of(rule, now=NOW)
-    assert len(warnings) == 1
-    assert sentence in warnings[0]
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        a_rule("0 9 * * 1-5", time_zone="America/New_York"),
-        a_rule("*/5 * * * *", time_zone="America/New_York"),
-        a_rule("0 0 31 1,3,12 *"),
-        a_rule("0 0 L * *"),
-        a_rule("0 0 28-31 * *"),
-        a_rule("rate(5 minutes)"),
-        a_rule("at(2026-11-01T09:00:00)"),
-    ],
-)
-def test_an_ordinary_rule_is_not_warned_of(rule: Rule) -> None:
-    assert warnings_of(rule, now=NOW) == ()

@@ -13,6 +13,8 @@ from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
 from puntual.application.pause_schedule import PauseSchedule
 from puntual.application.ports import Clock, IdSource, Ledger, Schedules, Tenants
+from puntual.application.preview_rule import PreviewRule
+from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
 from puntual.application.resume_schedule import ResumeSchedule
 from puntual.application.show_occurrence import ShowOccurrence
@@ -32,6 +34,8 @@ class ControlPlane:
     cancel_schedule: CancelSchedule
     list_occurrences: ListOccurrences
     show_occurrence: ShowOccurrence
+    preview_rule: PreviewRule
+    preview_schedule: PreviewSchedule
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
 
@@ -76,6 +80,8 @@ def control_plane_of(
         show_occurrence=ShowOccurrence(
             schedules=schedules, ledger=ledger, derive=derive, clock=clock
         ),
+        preview_rule=PreviewRule(tenants=tenants, clock=clock, limits=limits),
+        preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
     )

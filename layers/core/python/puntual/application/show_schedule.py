@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from puntual.application.ports import Clock, Schedules
-from puntual.domain.expression import warnings_of
 from puntual.domain.instant import MILLISECOND
+from puntual.domain.rule_warnings import warnings_of
 from puntual.domain.schedule import (
     FIRES_SHOWN,
     Schedule,

@@ -79,6 +79,20 @@ class WallPattern:
             return None
         return (found * DAY_MINUTES + self._hours[0] * 60 + self._minutes[0]) * 60
 
+    def walls_between(self, low: int, high: int) -> list[int]:
+        """List the named wall times of low <= wall < high; meant for spans of a day or so."""
+        walls: list[int] = []
+        first, end = -(-low // 60), -(-high // 60)
+        for day in range(first // DAY_MINUTES, -(-end // DAY_MINUTES)):
+            if self._day_from(day) != day:
+                continue
+            midnight = day * DAY_MINUTES
+            time = self._time_from(max(first - midnight, 0))
+            while time is not None and midnight + time < end:
+                walls.append((midnight + time) * 60)
+                time = self._time_from(time + 1)
+        return walls
+
     def _time_from(self, minute_of_day: int) -> int | None:
         hour, minute = divmod(minute_of_day, 60)
         index = bisect_left(self._hours, hour)
@@ -198,7 +212,7 @@ def _place_in_year(day: int) -> tuple[int, int, tuple[int, bool, int]]:
 class CronClock:
     """A pattern on the wall clock of a zone, with what to do in gaps and repeated hours."""
 
-    __slots__ = ("_fire_after_gap", "_first_pass", "_second_pass", "_span", "_zone", "pattern")
+    __slots__ = ("_span", "_zone", "fire_after_gap", "first_pass", "pattern", "second_pass")
 
     def __init__(
         self,
@@ -211,8 +225,8 @@ class CronClock:
     ) -> None:
         self.pattern = WallPattern(fields)
         self._zone = zone
-        self._fire_after_gap = fire_after_gap
-        self._first_pass, self._second_pass = first_pass, second_pass
+        self.fire_after_gap = fire_after_gap
+        self.first_pass, self.second_pass = first_pass, second_pass
         years = YEARS_BETWEEN_MATCHES_MAX if fields.years is None else DAY_JUMPS_MAX
         self._span = years * SECONDS_OF_A_YEAR
 
@@ -241,7 +255,7 @@ class CronClock:
         return None
 
     def _late_fire(self, stretch: Stretch) -> bool:
-        if not self._fire_after_gap or stretch.offset <= stretch.offset_before:
+        if not self.fire_after_gap or stretch.offset <= stretch.offset_before:
             return False
         missing = self.pattern.first_from(stretch.start + stretch.offset_before)
         return missing is not None and missing < stretch.start + stretch.offset
@@ -249,9 +263,9 @@ class CronClock:
     def _walls_of(self, stretch: Stretch, earliest: int) -> tuple[int, int]:
         """Give the walls low <= wall < high that count in this stretch, from `earliest` on."""
         low = earliest + stretch.offset
-        if not self._second_pass:
+        if not self.second_pass:
             low = max(low, stretch.start + stretch.offset_before)
         high = stretch.end + stretch.offset
-        if not self._first_pass:
+        if not self.first_pass:
             high = min(high, stretch.end + stretch.offset_after)
         return low, high

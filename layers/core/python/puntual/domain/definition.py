@@ -22,7 +22,7 @@ from puntual.domain.target import (
     queue_target_of,
     webhook_target_of,
 )
-from puntual.domain.tenant import Tenant
+from puntual.domain.tenant import ScheduleId, Tenant, TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,8 @@ class QueueDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
-    """Of the right types and within the bounds of numbers; nothing else is checked yet.
-
-    `payload` is any value that JSON can hold.
-    """
+class RuleDefinition:
+    """Of the right types; nothing else is checked yet."""
 
     expression: str
     time_zone: str = "UTC"
@@ -49,6 +46,15 @@ class Definition:
     fold: Fold = Fold.AUTO
     start_at: datetime | None = None
     end_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition(RuleDefinition):
+    """Of the right types and within the bounds of numbers; nothing else is checked yet.
+
+    `payload` is any value that JSON can hold.
+    """
+
     policies: Policies = field(default_factory=Policies)
     target: WebhookDefinition | QueueDefinition
     payload: object = field(default=None, repr=False)
@@ -114,6 +120,30 @@ def version_of(
     return settled(version)
 
 
+def new_rule_of(
+    definition: RuleDefinition,
+    *,
+    tenant: TenantId,
+    schedule: ScheduleId | None,
+    effective_from: datetime,
+) -> Rule:
+    """Check the rule of a schedule to be created; raises `Rejected`.
+
+    Without a schedule's id there is nothing that H could stand for, and it is refused.
+    """
+    return rule_of(
+        definition.expression,
+        time_zone=definition.time_zone,
+        gap=definition.gap,
+        fold=definition.fold,
+        anchor=(definition.start_at or effective_from).replace(microsecond=0),
+        now=effective_from,
+        start_at=definition.start_at,
+        end_at=definition.end_at,
+        hash_key="" if schedule is None else f"{tenant}/{schedule}",
+    )
+
+
 def _rule(
     definition: Definition,
     *,
@@ -124,16 +154,8 @@ def _rule(
     kept = previous.rule if previous is not None else None
     if kept is not None and _says_the_same(definition, kept):
         return kept
-    rule = rule_of(
-        definition.expression,
-        time_zone=definition.time_zone,
-        gap=definition.gap,
-        fold=definition.fold,
-        anchor=(definition.start_at or effective_from).replace(microsecond=0),
-        now=effective_from,
-        start_at=definition.start_at,
-        end_at=definition.end_at,
-        hash_key=f"{key.tenant}/{key.schedule}",
+    rule = new_rule_of(
+        definition, tenant=key.tenant, schedule=key.schedule, effective_from=effective_from
     )
     if (
         kept is not None
@@ -170,12 +192,12 @@ def _policies(policies: Policies, rule: Rule) -> Policies:
             misfire.max_lateness.total_seconds(),
             "not below misfire.misfire_after_seconds",
         )
-    _check_window(policies.window, rule)
+    check_window(policies.window, rule)
     return policies
 
 
-def _check_window(window: timedelta, rule: Rule) -> None:
-    """Refuse a window that is longer than two fires of the rule lie apart."""
+def check_window(window: timedelta, rule: Rule) -> None:
+    """Refuse a window that is longer than two fires lie apart; raises `Rejected`."""
     interval = smallest_interval(rule)
     most, why = WINDOW_MAX, ""
     if interval is not None and interval < WINDOW_MAX:

@@ -12,17 +12,14 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from puntual.domain.civil_time import (
-    Stretch,
     UnknownTimeZone,
     check_time_zone,
     end_of_gap,
     instants_of,
-    stretches_between,
     zone_named,
 )
 from puntual.domain.cron_grammar import (
     At,
-    CronFields,
     InvalidExpression,
     Rate,
     check_text,
@@ -30,8 +27,9 @@ from puntual.domain.cron_grammar import (
     parse,
 )
 from puntual.domain.cron_search import CronClock
+from puntual.domain.description import sentence_of
 from puntual.domain.errors import Rejected
-from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT, in_calendar
+from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT, brief_text_of, in_calendar
 
 __all__ = [
     "AtInThePast",
@@ -42,8 +40,8 @@ __all__ = [
     "NextFire",
     "Rule",
     "UnknownTimeZone",
+    "program_of",
     "rule_of",
-    "warnings_of",
 ]
 
 PROGRAMS_KEPT_MAX = 4096
@@ -54,11 +52,6 @@ LOOK_BACK_STEPS_MAX = 10
 
 HALVINGS_MAX = 64
 """Halves 255 years of microseconds down to one."""
-
-WARNED_SPAN_SECONDS = 366 * 86_400
-LEAP_DAY = 29
-LONGEST_MONTH = 31
-SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -166,6 +159,16 @@ class Rule:
             fire = self.next_fire(fire) if len(fires) < limit else None
         return tuple(fires)
 
+    def describe(self) -> str:
+        """Say in a sentence when it fires, but for what gap and fold make of clock changes."""
+        return sentence_of(
+            parse(self.expression),
+            time_zone=self.time_zone,
+            anchor=self.anchor,
+            start_at=self.start_at,
+            end_at=self.end_at,
+        )
+
     def _last_of(self, fire: datetime, before: datetime) -> datetime:
         """Find the last fire of fire <= it <= before, by halving the rest in which one may lie."""
         quiet_after = before
@@ -271,7 +274,12 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
 
 
 def _shown(instant: datetime | None) -> str:
-    return "" if instant is None else instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return "" if instant is None else brief_text_of(instant)
+
+
+def program_of(rule: Rule) -> CronClock | Rate | datetime | None:
+    """Give what evaluates a rule; for at() the one instant, None if the clocks jump over it."""
+    return _program(rule.expression, rule.time_zone, rule.gap, rule.fold)
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
@@ -308,58 +316,3 @@ def _instant_of(at: At, zone: ZoneInfo, gap: Gap, fold: Fold) -> datetime | None
     else:
         instant = end_of_gap(zone, wall) if gap is Gap.FIRE_AFTER else None
     return None if instant is None else _EPOCH + timedelta(seconds=instant)
-
-
-def warnings_of(rule: Rule, *, now: datetime) -> tuple[str, ...]:
-    """Sentences for whoever made the rule, about fires that they may not expect or may miss."""
-    fields = parse(rule.expression)
-    if not isinstance(fields, CronFields):
-        return ()
-    warnings = _calendar_warnings(fields)
-    if fields.is_interval and rule.fold is Fold.FIRST:
-        warnings.append(
-            "It fires in every hour, but fold is first: it pauses through the second pass of a "
-            "repeated hour; auto keeps its pace."
-        )
-    return (*warnings, *_gap_warnings(rule, fields, now))
-
-
-def _calendar_warnings(fields: CronFields) -> list[str]:
-    warnings = []
-    if not fields.any_day and not fields.any_weekday:
-        warnings.append(
-            "Both day fields are set: it fires on the days of the month and also on the days of "
-            "the week."
-        )
-        return warnings
-    days = fields.days if fields.nearest_weekday is None else {fields.nearest_weekday}
-    if fields.any_day or fields.last_day:
-        return warnings
-    if fields.months == {2} and min(days) == LEAP_DAY:
-        warnings.append("29 February exists only in leap years: it does not fire in other years.")
-    elif LONGEST_MONTH in days and LONGEST_MONTH - 1 not in days and fields.months & SHORT_MONTHS:
-        warnings.append("Not every month has a day 31: there is no fire on it in the other months.")
-    return warnings
-
-
-def _gap_warnings(rule: Rule, fields: CronFields, now: datetime) -> list[str]:
-    program = _program(rule.expression, rule.time_zone, rule.gap, rule.fold)
-    if fields.is_interval or not isinstance(program, CronClock):
-        return []
-    start = (now - _EPOCH) // _SECOND
-    warnings = []
-    zone = zone_named(rule.time_zone)
-    for stretch in stretches_between(zone, start, start + WARNED_SPAN_SECONDS):
-        if stretch.start <= start or stretch.offset <= stretch.offset_before:
-            continue
-        missing = program.pattern.first_from(stretch.start + stretch.offset_before)
-        if missing is not None and missing < stretch.start + stretch.offset:
-            warnings.append(_gap_warning(rule, stretch, missing))
-    return warnings
-
-
-def _gap_warning(rule: Rule, stretch: Stretch, missing: int) -> str:
-    wall = _EPOCH + timedelta(seconds=missing)
-    end = _EPOCH + timedelta(seconds=stretch.start + stretch.offset)
-    outcome = f"it fires at {end:%H:%M}" if rule.gap is Gap.FIRE_AFTER else "that fire is skipped"
-    return f"{wall:%H:%M} on {wall:%Y-%m-%d} does not exist in {rule.time_zone}: {outcome}."

@@ -7,6 +7,9 @@ from puntual.domain.errors import Rejected
 MILLISECOND = timedelta(milliseconds=1)
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
+YEAR = timedelta(days=366)
+"""The longest: twelve months, wherever they begin."""
+
 
 FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
 LAST_INSTANT = datetime(2400, 1, 1, tzinfo=UTC)
@@ -19,6 +22,11 @@ def text_of(instant: datetime) -> str:
     """Give the sortable text of an instant, in milliseconds: `2026-11-30T09:00:00.000Z`."""
     # Not by strftime: its %Y leaves the zeros of years before 1000 out on Linux.
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def brief_text_of(instant: datetime) -> str:
+    """Give an instant for people, no digit more than it has: `2026-11-30T09:00:00Z`."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def instant_of(text: str) -> datetime:

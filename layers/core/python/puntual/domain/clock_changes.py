@@ -1,0 +1,264 @@
+"""What each change of the clocks does to a rule: times that are skipped, moved, or come twice."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from puntual.domain.civil_time import (
+    WALL_SPREAD_SECONDS,
+    Stretch,
+    stretch_at,
+    stretches_between,
+    zone_named,
+)
+from puntual.domain.cron_grammar import At, parse
+from puntual.domain.cron_search import CronClock, WallPattern
+from puntual.domain.expression import Fold, Gap, Rule, program_of
+from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT
+
+STRETCHES_LOOKED_AT_MAX = 1024
+"""A century and more, whatever the rule, though a stretch seems to end with each period of the
+zone's history; what lies beyond is left out, and the answer says so."""
+
+FIRES_OF_A_CHANGE_MAX = 24
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+
+class ChangeKind(StrEnum):
+    """The first two are of clocks that jump ahead, the others of clocks that go back."""
+
+    SKIPPED = "skipped"
+    SHIFTED = "shifted"
+    COLLAPSED = "collapsed"
+    DOUBLED = "doubled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockChange:
+    """The clocks change at `instant`: `count` times of the rule do not exist, or come twice.
+
+    `first` and `last` of them are times on the wall. `fires` are the first few that they led to.
+    """
+
+    kind: ChangeKind
+    time_zone: str
+    instant: datetime
+    offset_before: timedelta
+    offset_after: timedelta
+    first: datetime
+    last: datetime
+    count: int
+    fires: tuple[datetime, ...]
+
+    @property
+    def times(self) -> str:
+        """The times on the wall in words: `02:30 on 2027-03-28`."""
+        first, last = _clock(self.first), _clock(self.last)
+        if self.count == 1:
+            return f"{first} on {self.last.date()}"
+        first_day = "" if self.first.date() == self.last.date() else f" on {self.first.date()}"
+        return f"{self.count} times from {first}{first_day} to {last} on {self.last.date()}"
+
+    @property
+    def sentence(self) -> str:
+        one, zone = self.count == 1, self.time_zone
+        if self.kind in {ChangeKind.SKIPPED, ChangeKind.SHIFTED}:
+            what = f"{self.times} {'does' if one else 'do'} not exist in {zone}"
+        else:
+            what = f"{self.times} {'comes' if one else 'come'} twice in {zone}"
+        it = "it fires" if one else "each fires"
+        match self.kind:
+            case ChangeKind.SKIPPED:
+                outcome = f"{'that fire is' if one else 'those fires are'} skipped"
+            case ChangeKind.SHIFTED:
+                end = _clock((self.instant + self.offset_after).replace(tzinfo=None))
+                outcome = f"{'it fires' if one else 'they become one fire,'} at {end}"
+            case ChangeKind.COLLAPSED:
+                which = "second" if self.fires[0] >= self.instant else "first"
+                outcome = f"{it} once, in the {which} pass"
+            case ChangeKind.DOUBLED:
+                outcome = f"{it} in both passes"
+        return f"{what}: {outcome}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockChanges:
+    """The changes that touch a rule, all of them up to and including `through`."""
+
+    changes: tuple[ClockChange, ...]
+    through: datetime
+
+
+class FireNoteKind(StrEnum):
+    SHIFTED = "shifted"
+    FIRST = "first_pass"
+    SECOND = "second_pass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireNote:
+    kind: FireNoteKind
+    sentence: str
+
+
+class _Times(NamedTuple):
+    """The times on the wall that a rule names, and what becomes of the odd ones."""
+
+    between: Callable[[int, int], list[int]]
+    moved_out_of_gaps: bool
+    first_pass: bool
+    second_pass: bool
+
+
+def clock_changes_of(rule: Rule, *, after: datetime, through: datetime) -> ClockChanges:
+    """Give what the clock changes of after < instant <= through do to a rule.
+
+    A change whose second pass is not over at `after` is among them. rate() has none, since it
+    counts elapsed time. Where the way is too long, the answer says how far it reaches.
+    """
+    times, parsed, program = _times_of(rule), parse(rule.expression), program_of(rule)
+    if times is None:
+        return ClockChanges(changes=(), through=through)
+    zone = zone_named(rule.time_zone)
+    if isinstance(program, CronClock):
+        start, end = _seconds(max(after, FIRST_INSTANT)), _seconds(min(through, LAST_INSTANT))
+        stretches, reached = _stretches_near(program.pattern, zone, start, end)
+        through = through if reached >= end else _EPOCH + reached * _SECOND
+    else:
+        assert isinstance(parsed, At)
+        wall = _seconds(parsed.wall.replace(tzinfo=UTC))
+        stretches = stretches_between(zone, wall - WALL_SPREAD_SECONDS, wall + WALL_SPREAD_SECONDS)
+    changes = [_change(rule, times, stretch) for stretch in stretches]
+    return ClockChanges(
+        changes=tuple(
+            change
+            for change in changes
+            if change is not None and _is_ahead(change, after) and change.instant <= through
+        ),
+        through=through,
+    )
+
+
+def fire_notes_of(rule: Rule, fire: datetime) -> tuple[FireNote, ...]:
+    """Tell what is odd about one fire of a rule."""
+    times = _times_of(rule)
+    if times is None:
+        return ()
+    instant = _seconds(fire)
+    stretch = stretch_at(zone_named(rule.time_zone), instant)
+    wall = instant + stretch.offset
+    notes = []
+    change = _change(rule, times, stretch) if stretch.start == instant else None
+    if change is not None and change.kind is ChangeKind.SHIFTED:
+        also = "also " if times.between(wall, wall + 1) else ""
+        sentence = f"It {also}stands for {change.times}, which the clocks jump over."
+        notes.append(FireNote(kind=FireNoteKind.SHIFTED, sentence=sentence))
+    shown = (_EPOCH + wall * _SECOND).replace(tzinfo=None)
+    twice = f"{_clock(shown)} on {shown.date()} comes twice in {rule.time_zone}: this is the"
+    if wall < stretch.start + stretch.offset_before:
+        notes.append(FireNote(kind=FireNoteKind.SECOND, sentence=f"{twice} second pass."))
+    if wall >= stretch.end + stretch.offset_after:
+        notes.append(FireNote(kind=FireNoteKind.FIRST, sentence=f"{twice} first pass."))
+    return tuple(notes)
+
+
+def _times_of(rule: Rule) -> _Times | None:
+    program, parsed = program_of(rule), parse(rule.expression)
+    if isinstance(program, CronClock):
+        return _Times(
+            program.pattern.walls_between,
+            program.fire_after_gap,
+            program.first_pass,
+            program.second_pass,
+        )
+    if not isinstance(parsed, At) or not _in_calendar(parsed.wall):
+        return None
+    only = _seconds(parsed.wall.replace(tzinfo=UTC))
+    return _Times(
+        lambda low, high: [only] if low <= only < high else [],
+        rule.gap is Gap.FIRE_AFTER,
+        # A one-time rule fires once, whatever the policy.
+        rule.fold is not Fold.SECOND,
+        rule.fold is Fold.SECOND,
+    )
+
+
+def _in_calendar(wall: datetime) -> bool:
+    return FIRST_INSTANT.year < wall.year < LAST_INSTANT.year
+
+
+def _stretches_near(
+    pattern: WallPattern, zone: ZoneInfo, start: int, end: int
+) -> tuple[list[Stretch], int]:
+    """List the stretches of start .. end that begin near a named time, and how far it looked."""
+    found: list[Stretch] = []
+    position = start
+    for _ in range(STRETCHES_LOOKED_AT_MAX):
+        stretch = stretch_at(zone, position)
+        # At the edge of a period a stretch comes again.
+        if not found or stretch.start > found[-1].start:
+            found.append(stretch)
+        named = pattern.first_from(stretch.end + min(stretch.offset, stretch.offset_after))
+        if named is None:
+            return found, end
+        position = max(stretch.end, named - WALL_SPREAD_SECONDS)
+        if position > end:
+            return found, end
+    return found, position - 1
+
+
+def _change(rule: Rule, times: _Times, stretch: Stretch) -> ClockChange | None:
+    """Tell what the change at the start of a stretch does; None if it does nothing."""
+    start, before, after = stretch.start, stretch.offset_before, stretch.offset
+    first, last = _bounds_of(rule)
+    if after > before:
+        inside = first <= start <= last
+        walls = times.between(start + before, start + after) if inside else []
+        kind = ChangeKind.SHIFTED if times.moved_out_of_gaps else ChangeKind.SKIPPED
+        fires = [start] if times.moved_out_of_gaps else []
+    else:
+        # Only times of which the bounds hold both passes are owed both.
+        walls = times.between(
+            max(start + after, first + before), min(start + before, last + after + 1)
+        )
+        offsets = [before] * times.first_pass + [after] * times.second_pass
+        kind = ChangeKind.DOUBLED if len(offsets) > 1 else ChangeKind.COLLAPSED
+        fires = [wall - offset for offset in offsets for wall in walls]
+    if not walls:
+        return None
+    return ClockChange(
+        kind=kind,
+        time_zone=rule.time_zone,
+        instant=_EPOCH + start * _SECOND,
+        offset_before=before * _SECOND,
+        offset_after=after * _SECOND,
+        first=(_EPOCH + walls[0] * _SECOND).replace(tzinfo=None),
+        last=(_EPOCH + walls[-1] * _SECOND).replace(tzinfo=None),
+        count=len(walls),
+        fires=tuple(_EPOCH + fire * _SECOND for fire in fires[:FIRES_OF_A_CHANGE_MAX]),
+    )
+
+
+def _bounds_of(rule: Rule) -> tuple[int, int]:
+    """Give the first and the last whole second at which the rule may fire."""
+    first = -((_EPOCH - max(rule.start_at or FIRST_INSTANT, FIRST_INSTANT)) // _SECOND)
+    return first, _seconds(min(rule.end_at or LAST_INSTANT, LAST_INSTANT))
+
+
+def _is_ahead(change: ClockChange, after: datetime) -> bool:
+    repeated = max(change.offset_before - change.offset_after, timedelta(0))
+    return change.instant + repeated > after
+
+
+def _seconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // _SECOND
+
+
+def _clock(wall: datetime) -> str:
+    """Give hours and minutes, and seconds where there are any."""
+    return wall.time().isoformat("seconds" if wall.second else "minutes")
