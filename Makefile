@@ -146,5 +146,6 @@ demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
 ## -- numbers -------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: setup ## Print what an occurrence costs: write units, read units, calls
+bench: setup ## Print what an occurrence costs, and how long a forecast takes
 	$(OFFLINE) $(PY) -m bench.costs
+	$(OFFLINE) $(PY) -m bench.forecast

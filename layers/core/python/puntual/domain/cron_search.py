@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from copy import copy
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
 
@@ -143,10 +144,17 @@ class WallPattern:
         return None
 
 
+class Passes(NamedTuple):
+    """Which of a repeated wall time's two passes count."""
+
+    first: bool
+    second: bool
+
+
 class CronClock:
     """A pattern on the wall clock of a zone, with what to do in gaps and repeated hours."""
 
-    __slots__ = ("_fire_after_gap", "_first_pass", "_second_pass", "_span", "_zone", "pattern")
+    __slots__ = ("_fire_after_gap", "_passes", "_span", "_zone", "pattern")
 
     def __init__(
         self,
@@ -154,13 +162,12 @@ class CronClock:
         zone: str,
         *,
         fire_after_gap: bool,
-        first_pass: bool,
-        second_pass: bool,
+        passes: Passes,
     ) -> None:
         self.pattern = WallPattern(fields)
         self._zone = zone
         self._fire_after_gap = fire_after_gap
-        self._first_pass, self._second_pass = first_pass, second_pass
+        self._passes = passes
         years = YEARS_BETWEEN_MATCHES_MAX if fields.years is None else DAY_JUMPS_MAX
         self._span = years * SECONDS_OF_A_YEAR
 
@@ -171,7 +178,7 @@ class CronClock:
             stretch = stretch_at(self._zone, earliest)
             if earliest == stretch.start and self._late_fire(stretch):
                 return earliest
-            low, high = self._walls_of(stretch, earliest)
+            low, high = walls_of(stretch, earliest, self._passes)
             wall = self.pattern.first_from(low)
             if wall is not None and wall < high:
                 return wall - stretch.offset
@@ -191,12 +198,13 @@ class CronClock:
         missing = self.pattern.first_from(stretch.start + stretch.offset_before)
         return missing is not None and missing < stretch.start + stretch.offset
 
-    def _walls_of(self, stretch: Stretch, earliest: int) -> tuple[int, int]:
-        """Give the walls low <= wall < high that count in this stretch, from `earliest` on."""
-        low = earliest + stretch.offset
-        if not self._second_pass:
-            low = max(low, stretch.start + stretch.offset_before)
-        high = stretch.end + stretch.offset
-        if not self._first_pass:
-            high = min(high, stretch.end + stretch.offset_after)
-        return low, high
+
+def walls_of(stretch: Stretch, earliest: int, passes: Passes) -> tuple[int, int]:
+    """Give the walls low <= wall < high that count in a stretch, from `earliest` on."""
+    low = earliest + stretch.offset
+    if not passes.second:
+        low = max(low, stretch.start + stretch.offset_before)
+    high = stretch.end + stretch.offset
+    if not passes.first:
+        high = min(high, stretch.end + stretch.offset_after)
+    return low, high
