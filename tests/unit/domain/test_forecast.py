@@ -155,6 +155,18 @@ def test_a_herd_is_found_among_those_that_have_more_schedules_but_fewer_fires() 
     assert all([fires for _, fires in busy.herds] == [40, 30] for busy in shared)
 
 
+def test_herds_are_found_in_whatever_order_they_were_read() -> None:
+    sizes = (5, 5, 5, 5, 5, 1, 9)
+    forecast = of(*((a_rule(f"0,{n} 9 * * *"), size) for n, size in enumerate(sizes, 1)))
+    assert [fires for _, fires in forecast.busiest[0].herds] == [9, 5, 5, 5, 5]
+
+
+def test_the_herds_on_minute_0_are_those_with_most_fires_not_schedules() -> None:
+    daily = [(a_rule(f"0 {hour} * * *"), 10) for hour in range(HERDS_SHOWN_MAX)]
+    forecast = of(*daily, (a_rule("0 * * * *"), 9))
+    assert forecast.minute_0_herds[0] == Herd(Written("0 * * * *", "UTC"), 24 * 9)
+
+
 def test_what_was_read_stands_for_all_of_it() -> None:
     forecast = of((a_rule("*/30 * * * *"), 10), (a_rule("0 9 * * *"), 5), share=0.25)
     assert forecast.is_sampled
