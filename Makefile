@@ -154,6 +154,7 @@ demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
 ## -- numbers -------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: setup ## Print what an occurrence costs in units and calls, and a rule in time
+bench: setup ## Print what an occurrence costs, and how long rules and forecasts take
 	$(OFFLINE) $(PY) -m bench.costs
 	$(OFFLINE) $(PY) -m bench.rules
+	$(OFFLINE) $(PY) -m bench.forecast

@@ -15,15 +15,17 @@ from puntual.application.preview_rule import PreviewedRule
 from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.clock_changes import ClockChange
+from puntual.domain.forecast import BusyMinute, Forecast, Written
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
-from puntual.domain.tenant import Tenant
+from puntual.domain.tenant import Tenant, TenantId
 from puntual.domain.timeline import Entry, Fire, run_of, state_of
 from puntual.domain.zone_names import canonical_zone
 
 JSON = "application/json"
+SHARE_DIGITS = 4
 VOIDED = "voided: it will be recorded as CANCELED instead of started"
 
 
@@ -193,6 +195,52 @@ def tenant_document(tenant: Tenant) -> dict[str, Any]:
         "target_queues": list(tenant.target_queues),
         "usage": {"schedules": tenant.schedules},
     }
+
+
+def forecast_document(tenant: TenantId, forecast: Forecast) -> dict[str, Any]:
+    """Give the shares with four digits: they are ratios, and often estimates."""
+    peak = forecast.busiest[0] if forecast.busiest else None
+    share = forecast.minute_0_share
+    return {
+        "tenant": tenant,
+        "from": text_of(forecast.start),
+        "to": text_of(forecast.end),
+        "schedules": {
+            "active": forecast.schedules,
+            "read": forecast.schedules_read,
+            "unreadable": forecast.unreadable,
+        },
+        "sampled": forecast.is_sampled,
+        "sampled_share": round(forecast.share, SHARE_DIGITS),
+        "fires": forecast.fires,
+        "minute_0_share": None if share is None else round(share, SHARE_DIGITS),
+        "hints": list(forecast.hints),
+        "peak": None if peak is None else {"minute": text_of(peak.start), "fires": peak.fires},
+        "busiest": [_busy_minute(minute) for minute in forecast.busiest],
+        "distinct_expressions": forecast.distinct_expressions,
+        "expressions": [
+            {
+                **_written(expression.written),
+                "schedules": expression.schedules,
+                "fires": expression.fires,
+                "minute_0_fires": expression.minute_0_fires,
+            }
+            for expression in forecast.expressions
+        ],
+        "minutes": list(forecast.minutes),
+    }
+
+
+def _busy_minute(minute: BusyMinute) -> dict[str, Any]:
+    return {
+        "minute": text_of(minute.start),
+        "fires": minute.fires,
+        "expressions": [{**_written(herd.written), "fires": herd.fires} for herd in minute.herds],
+    }
+
+
+def _written(written: Written) -> dict[str, str]:
+    return {"expression": written.expression, "time_zone": written.time_zone}
 
 
 def _identity(occurrence: Occurrence, run: str) -> dict[str, Any]:

@@ -26,13 +26,14 @@ from functions.api.problems import (
 )
 from functions.api.requests import Malformed, json_object
 from functions.api.schedules import SCHEDULE, SCHEDULES
-from functions.api.tenants import TENANT
+from functions.api.tenants import FORECAST, TENANT
 from puntual import bootstrap
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 METHODS_OF: Mapping[str, frozenset[str]] = {
     TENANT: frozenset({"GET", "PUT"}),
+    FORECAST: frozenset({"GET"}),
     SCHEDULES: frozenset({"GET", "POST"}),
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),

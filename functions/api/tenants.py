@@ -2,15 +2,19 @@
 
 from typing import Annotated
 
+from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from functions.api.answers import answer, tenant_document
+from functions.api.answers import answer, forecast_document, tenant_document
 from functions.api.desk import check_query, desk_of, new_router
 from functions.api.models import TenantBody
 from puntual.domain.tenant import tenant_id_of
 
 TENANT = "/v1/tenants/<tenant>"
+FORECAST = "/v1/tenants/<tenant>/forecast"
+
+logger = Logger(child=True)
 
 router = new_router()
 
@@ -30,3 +34,13 @@ def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
 def show(tenant: str) -> Response[str]:
     check_query(router)
     return answer(tenant_document(desk_of(router).plane.show_tenant(tenant_id_of(tenant))))
+
+
+@router.get(FORECAST)
+def forecast(tenant: str) -> Response[str]:
+    check_query(router)
+    owner = tenant_id_of(tenant)
+    forecast = desk_of(router).plane.forecast_fires(owner)
+    if forecast.unreadable:
+        logger.warning("rules left out", tenant=owner, schedules=forecast.unreadable)
+    return answer(forecast_document(owner, forecast))

@@ -4,7 +4,7 @@ from constructs import Construct
 
 from infra.blocks import grants
 from infra.blocks.function import PuntualFunction, Runtime
-from infra.blocks.tables import BY_TENANT, Tables
+from infra.blocks.tables import BY_SPREAD, BY_TENANT, Tables
 
 
 class ApiFunction(Construct):
@@ -19,7 +19,8 @@ class ApiFunction(Construct):
             runtime=runtime,
             # API Gateway waits no longer than 29 seconds.
             timeout_seconds=29,
-            memory_mb=1024,
+            # A whole processor: a forecast works for seconds, and may take five.
+            memory_mb=1769,
             permissions=[
                 grants.on_table(
                     tables.schedules,
@@ -30,6 +31,7 @@ class ApiFunction(Construct):
                     "UpdateItem",
                 ),
                 grants.on_index(tables.schedules, BY_TENANT, "Query"),
+                grants.on_index(tables.schedules, BY_SPREAD, "Query"),
                 grants.on_table(tables.versions, "GetItem", "PutItem", "UpdateItem"),
                 # Cursors come in by transactions and batches, and go by batches alone.
                 grants.on_table(tables.agenda, "BatchWriteItem", "PutItem"),

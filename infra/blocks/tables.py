@@ -11,6 +11,7 @@ from infra.blocks.acknowledgements import acknowledge
 from infra.environments import Environment
 
 BY_TENANT = "by_tenant"
+BY_SPREAD = "by_spread"
 
 TEXT = dynamodb.AttributeType.STRING
 NUMBER = dynamodb.AttributeType.NUMBER
@@ -34,14 +35,9 @@ class Tables(Construct):
         self._environment = environment
         by_schedule = ("tenant_schedule", TEXT)
         self.schedules = self._table("schedules", Shape(partition=by_schedule))
-        self.schedules.add_global_secondary_index(
-            index_name=BY_TENANT,
-            partition_key=dynamodb.Attribute(name="tenant", type=TEXT),
-            sort_key=dynamodb.Attribute(name="schedule", type=TEXT),
-            projection_type=dynamodb.ProjectionType.ALL,
-            # A cold index throttles the writes of the warm table it belongs to.
-            warm_throughput=self._warm_throughput(),
-        )
+        self._index_schedules(BY_TENANT, "schedule", dynamodb.ProjectionType.ALL)
+        # Sparse: only active schedules have the attribute.
+        self._index_schedules(BY_SPREAD, "spread", dynamodb.ProjectionType.KEYS_ONLY)
         self.versions = self._table(
             "schedule-versions", Shape(partition=by_schedule, sort=("version", NUMBER))
         )
@@ -103,6 +99,17 @@ class Tables(Construct):
                 cdk.RemovalPolicy.DESTROY if environment.disposable else cdk.RemovalPolicy.RETAIN
             ),
             warm_throughput=None if shape.quiet else self._warm_throughput(),
+        )
+
+    def _index_schedules(self, name: str, sort: str, holds: dynamodb.ProjectionType) -> None:
+        """Index the schedules of each tenant by one of their attributes."""
+        self.schedules.add_global_secondary_index(
+            index_name=name,
+            partition_key=dynamodb.Attribute(name="tenant", type=TEXT),
+            sort_key=dynamodb.Attribute(name=sort, type=TEXT),
+            projection_type=holds,
+            # A cold index throttles the writes of the warm table it belongs to.
+            warm_throughput=self._warm_throughput(),
         )
 
     def _warm_throughput(self) -> dynamodb.WarmThroughput | None:

@@ -46,6 +46,7 @@ def _make_schedules(client: DynamoDBClient) -> None:
             {"AttributeName": "tenant_schedule", "AttributeType": "S"},
             {"AttributeName": "tenant", "AttributeType": "S"},
             {"AttributeName": "schedule", "AttributeType": "S"},
+            {"AttributeName": "spread", "AttributeType": "S"},
         ],
         KeySchema=[{"AttributeName": "tenant_schedule", "KeyType": "HASH"}],
         GlobalSecondaryIndexes=[
@@ -56,6 +57,14 @@ def _make_schedules(client: DynamoDBClient) -> None:
                     {"AttributeName": "schedule", "KeyType": "RANGE"},
                 ],
                 "Projection": {"ProjectionType": "ALL"},
-            }
+            },
+            {
+                "IndexName": "by_spread",
+                "KeySchema": [
+                    {"AttributeName": "tenant", "KeyType": "HASH"},
+                    {"AttributeName": "spread", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            },
         ],
     )

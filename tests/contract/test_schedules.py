@@ -1,12 +1,16 @@
 """Heads and versions: each change one transaction with its cursor and its quota."""
 
+from collections import Counter
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 
 import pytest
 from pynamodb.exceptions import TransactWriteError
 
+from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.application.ports import (
     AlreadyExists,
     Created,
@@ -17,7 +21,8 @@ from puntual.application.ports import (
 from puntual.aws import WAITS
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
-from puntual.domain.expression import Fold, Gap
+from puntual.domain.expression import Fold, Gap, Rule
+from puntual.domain.forecast import RulePage
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.target import QueueTarget
@@ -33,7 +38,7 @@ from tests.builders import (
     a_version,
 )
 from tests.contract.conftest import Aws, World
-from tests.contract.sdk import leaving_unprocessed, refusing, repeating, timing_out
+from tests.contract.sdk import leaving_unprocessed, recording, refusing, repeating, timing_out
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_tenants import InMemoryTenants
@@ -350,6 +355,62 @@ def test_a_listing_goes_on_after_any_id_within_its_prefix_or_not(
     assert names(listed(five, prefix="b-", after=after)) == expected
 
 
+def rules_of(world: World, tenant: str = TENANT) -> dict[Rule, int]:
+    """Give the rules of the tenant's active schedules, with how many have them."""
+    counts: Counter[Rule] = Counter()
+    pages = list(world.schedules.active_rules(TenantId(tenant)))
+    assert sum(page.share for page in pages) == 1
+    for page in pages:
+        assert page.unreadable == 0
+        for rule, schedules in page.counts:
+            counts[replace(rule, anchor=NINE)] += schedules
+    return dict(counts)
+
+
+def test_the_rules_of_active_schedules_are_counted(world: World) -> None:
+    assert rules_of(world) == {}
+    for number, rule in enumerate((a_rule("0 9 * * *"), a_rule("0 9 * * *"), FULL_RULE, a_rule())):
+        made = replace(rule, anchor=NINE if rule.is_paced else NINE + timedelta(seconds=number))
+        created(world, a_version(schedule=f"job-{number}", rule=made))
+    created(world, a_version(tenant="other", rule=a_rule("7 7 * * *")))
+    assert rules_of(world) == {a_rule("0 9 * * *"): 2, FULL_RULE: 1, a_rule(): 1}
+    assert rules_of(world, "other") == {a_rule("7 7 * * *"): 1}
+    assert rules_of(world, "nobody") == {}
+
+
+def test_an_edit_changes_the_rule_that_is_counted(world: World) -> None:
+    created(world)
+    version = a_version(version=2, rule=a_rule("0 9 * * *"))
+    assert world.schedules.advance(a_schedule(version), version, None, shard=SHARD)
+    assert rules_of(world) == {a_rule("0 9 * * *"): 1}
+
+
+@pytest.mark.parametrize(
+    "state", [ScheduleState.PAUSED, ScheduleState.CANCELED, ScheduleState.COMPLETED]
+)
+def test_a_schedule_that_is_no_longer_active_is_not_counted(
+    world: World, state: ScheduleState
+) -> None:
+    created(world)
+    head, version, _ = second(state)
+    assert world.schedules.advance(head, version, None, shard=SHARD)
+    assert rules_of(world) == {}
+
+
+def test_a_schedule_that_is_created_complete_is_not_counted(world: World) -> None:
+    created(world, a_version(state=ScheduleState.COMPLETED))
+    assert rules_of(world) == {}
+
+
+def test_a_completed_schedule_is_not_counted_until_it_is_changed(world: World) -> None:
+    created(world)
+    assert world.schedules.complete(KEY, 1)
+    assert rules_of(world) == {}
+    head, version, _ = second()
+    assert world.schedules.advance(head, version, None, shard=SHARD)
+    assert rules_of(world) == {a_rule(): 1}
+
+
 def test_the_fake_can_forget_its_own_writes() -> None:
     tenants = InMemoryTenants()
     tenants.register(a_tenant())
@@ -515,3 +576,72 @@ def test_a_scan_leaves_a_head_out_that_cannot_be_read(aws: Aws) -> None:
         ExpressionAttributeValues={":body": {"S": '{"time_zone":"Europe/Berlin"}'}},
     )
     assert all_active_in(aws.world, ZONES, limit=100) == [good]
+
+
+RULES = 60
+RULES_PER_PAGE = 7
+
+
+def spread_out(aws: Aws) -> DynamoDbSchedules:
+    """Give schedules of more rules than a page of this reader holds."""
+    for number in range(RULES):
+        created(aws.world, a_version(schedule=f"job-{number}", rule=a_rule(f"{number} 9 * * *")))
+    return replace(aws.schedules, rules_per_page=RULES_PER_PAGE)
+
+
+def test_pages_of_rules_come_to_all_of_them_once(aws: Aws) -> None:
+    schedules = spread_out(aws)
+    pages = list(schedules.active_rules(TENANT))
+    assert len(pages) >= RULES / RULES_PER_PAGE
+    read = [rule.expression for page in pages for rule, _ in page.counts]
+    assert sorted(read) == sorted(f"{number} 9 * * *" for number in range(RULES))
+    assert sum(page.share for page in pages) == 1
+    assert all(0 < page.share < 1 for page in pages)
+
+
+def test_the_first_pages_are_the_same_sample_every_time(aws: Aws) -> None:
+    schedules = spread_out(aws)
+
+    def sample() -> list[RulePage]:
+        with closing(schedules.active_rules(TENANT)) as pages:
+            return list(islice(pages, 3))
+
+    assert sample() == sample()
+    assert sum(page.schedules for page in sample()) == pytest.approx(
+        RULES * sum(page.share for page in sample()), rel=0.5
+    )
+
+
+def test_whoever_closes_the_pages_asks_for_no_more(aws: Aws) -> None:
+    schedules = spread_out(aws)
+    with recording(aws.dynamodb, "Query") as queries:
+        with closing(schedules.active_rules(TENANT)) as pages:
+            next(pages)
+        assert len(queries) == 1
+
+
+def test_rules_that_are_throttled_leave_the_others_to_stand_for_them(aws: Aws) -> None:
+    schedules = spread_out(aws)
+    pages = schedules.active_rules(TENANT)
+    read = [next(pages)]
+    with refusing(aws.dynamodb, "Query", "ThrottlingException", times=4):
+        read += list(pages)
+    share = sum(page.share for page in read)
+    assert 0 < share < 1
+    assert sum(page.schedules for page in read) < RULES
+
+
+def test_rules_of_which_none_can_be_read_are_unavailable(aws: Aws) -> None:
+    with (
+        refusing(aws.dynamodb, "Query", "ThrottlingException"),
+        pytest.raises(Unavailable),
+    ):
+        next(aws.schedules.active_rules(TENANT))
+
+
+def test_only_the_rule_of_a_schedule_is_read(aws: Aws) -> None:
+    created(aws.world)
+    with recording(aws.dynamodb, "Query") as queries:
+        rules_of(aws.world)
+    (query,) = queries
+    assert (query["IndexName"], query["ProjectionExpression"]) == ("by_spread", "spread")

@@ -1,11 +1,24 @@
 """A row that cannot be read stops nobody: a later release wrote it, or it was damaged."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from puntual.aws import Item
 from puntual.domain.instant import text_of
-from tests.builders import NINE, a_cursor, a_page, a_planned, a_schedule, a_tenant, a_version
+from tests.builders import (
+    NINE,
+    TENANT,
+    a_cursor,
+    a_page,
+    a_planned,
+    a_rule,
+    a_schedule,
+    a_tenant,
+    a_version,
+)
 from tests.contract.conftest import Aws
 
 BUCKET = "2026-11-30T09:00Z#0"
@@ -56,3 +69,34 @@ def test_pages_that_cannot_be_read_stay_and_the_others_are_given(aws: Aws) -> No
     left = aws.world.outbox.left(0, written_before=NINE + timedelta(minutes=2), limit=10)
     assert left == (page,)
     assert len(rows_of(aws, "outbox")) == 2
+
+
+def test_rules_that_cannot_be_read_are_counted_and_the_others_given(aws: Aws) -> None:
+    aws.world.tenants.register(a_tenant())
+    for name in ("good", "later", "junk"):
+        version = a_version(schedule=name)
+        aws.schedules.create(a_schedule(version), version, None, shard=0)
+    for row in rows_of(aws, "schedules"):
+        if row["schedule"]["S"] == "later":
+            damage(aws, "schedules", row, spread=row["spread"]["S"].replace("#sa#", "#zz#"))
+        if row["schedule"]["S"] == "junk":
+            damage(aws, "schedules", row, spread="0z")
+    schedules = replace(aws.schedules, rules_per_page=1)
+    pages = list(schedules.active_rules(TENANT))
+    assert [rule for page in pages for rule, _ in page.counts] == [a_rule()]
+    assert sum(page.unreadable for page in pages) == 2
+    assert sum(page.share for page in pages) == 1
+
+
+def test_a_place_that_cannot_be_read_does_not_end_the_reading(aws: Aws) -> None:
+    aws.world.tenants.register(a_tenant())
+    for number in range(4):
+        version = a_version(schedule=f"job-{number}")
+        aws.schedules.create(a_schedule(version), version, None, shard=0)
+    for number, row in enumerate(rows_of(aws, "schedules")[:2]):
+        damage(aws, "schedules", row, spread=f"0z-junk-{number}")
+    schedules = replace(aws.schedules, rules_per_page=1)
+    pages = list(schedules.active_rules(TENANT))
+    assert sum(page.unreadable for page in pages) == 2
+    assert sum(page.schedules for page in pages) == 4
+    assert sum(page.share for page in pages) == pytest.approx(1)

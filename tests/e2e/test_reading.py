@@ -1,7 +1,9 @@
 """Lists and histories through the deployed API."""
 
+from datetime import datetime
 from typing import Any
 
+from scripts.waiting import until
 from tests.e2e.conftest import Stage, at_in
 
 HOURLY = "rate(1 hour)"
@@ -51,3 +53,35 @@ def listed(stage: Stage, **query: str) -> list[str]:
         token = page["next_page_token"] or ""
         if not token:
             return found
+
+
+def test_a_forecast_is_exact_for_a_handful_of_schedules(stage: Stage) -> None:
+    for name in ("a", "b", "c"):
+        stage.create(id=name, expression="0 * * * *")
+    stage.create(id="d", expression="20,40 * * * *", time_zone="Asia/Kolkata")
+    stage.create(id="paused", expression="* * * * *")
+    stage.api.call("POST", stage.path("paused", "/pause")).expect(200)
+    path = f"v1/tenants/{stage.tenant}/forecast"
+    # The index is a moment behind the schedules.
+    forecast: dict[str, Any] = until(
+        lambda: stage.api.call("GET", path).expect(200).body,
+        lambda body: body["schedules"]["active"] == 4,
+        seconds=10,
+    )
+    assert forecast["schedules"] == {"active": 4, "read": 4, "unreadable": 0}
+    assert not forecast["sampled"]
+    start = datetime.fromisoformat(forecast["from"])
+    expected = {0: 3, 10: 1, 50: 1}
+    assert forecast["minutes"] == [
+        expected.get((start.minute + number) % 60, 0) for number in range(1_440)
+    ]
+    assert forecast["fires"] == 24 * 5
+    assert forecast["minute_0_share"] == 0.6
+    assert forecast["peak"]["fires"] == 3
+    assert [(line["expression"], line["schedules"]) for line in forecast["expressions"]] == [
+        ("0 * * * *", 3),
+        ("20,40 * * * *", 1),
+    ]
+    assert "H * * * * would spread them" in forecast["hints"][1]
+    missing = stage.api.call("GET", "v1/tenants/t-nobody/forecast")
+    assert missing.status == 404

@@ -5,7 +5,7 @@ repeats a write whose answer was lost, a batch leaves items unprocessed, a timeo
 """
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -25,6 +25,7 @@ from puntual.application.ports import (
 )
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
+from puntual.domain.forecast import RulePage
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
@@ -183,6 +184,11 @@ class HostileSchedules:
             "schedules.active_in",
             lambda: self.inner.active_in(zones, after=after, limit=limit),
         )
+
+    def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
+        pages = self.inner.active_rules(tenant)
+        while page := self.hostility.call("schedules.active_rules", lambda: next(pages, None)):
+            yield page
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """Heads and versions in memory; their transactions reach into agenda and tenants."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
+from itertools import batched
 
+from puntual.application.codec import SPREAD_DIGITS, rule_of_text, spread_text
 from puntual.application.ports import (
     AlreadyExists,
     Created,
@@ -13,12 +16,15 @@ from puntual.application.ports import (
     TenantUnknown,
 )
 from puntual.domain.agenda import Cursor
+from puntual.domain.forecast import RuleCount, RulePage
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_tenants import InMemoryTenants
 
 HEADS_MAX = 100
+RULES_PER_PAGE = 4_000
+HASHES = 16**SPREAD_DIGITS
 
 
 class InMemorySchedules:
@@ -123,6 +129,27 @@ class InMemorySchedules:
             ),
             after=keys[limit - 1] if len(keys) >= limit else None,
         )
+
+    def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
+        active = sorted(
+            spread_text(head)
+            for head in self.head_rows.values()
+            if head.tenant == tenant and head.state is ScheduleState.ACTIVE
+        )
+        read_to = 0
+        for rows in batched(active, RULES_PER_PAGE, strict=False):
+            is_last = rows[-1] == active[-1]
+            reach = HASHES if is_last else int(rows[-1][:SPREAD_DIGITS], 16) + 1
+            counts = Counter(rule_of_text(row[SPREAD_DIGITS + 1 :]) for row in rows)
+            yield RulePage(
+                counts=tuple(
+                    RuleCount(rule=rule, schedules=schedules) for rule, schedules in counts.items()
+                ),
+                share=(reach - read_to) / HASHES,
+            )
+            read_to = reach
+        if not active:
+            yield RulePage(counts=(), share=1.0)
 
     def _put(
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, shard: int

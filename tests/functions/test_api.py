@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 import random
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,12 +16,15 @@ from functions.api.handler import logger
 from puntual.application.ports import CreateResult
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
+from puntual.domain.forecast import RuleCount, RulePage
 from puntual.domain.instant import text_of
 from puntual.domain.run import RunState
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
-from tests.builders import NINE, a_note, a_run, a_span, a_tenant, an_occurrence
+from puntual.domain.tenant import TenantId
+from tests.builders import NINE, a_note, a_rule, a_run, a_span, a_tenant, an_occurrence
 from tests.control_plane_world import OWN_QUEUE, World
 from tests.fakes.hostile import HostileSchedules, Hostility
+from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.functions.api_gateway_events import CALLER, an_event
 from tests.functions.conftest import Answered, Api, Context
 
@@ -1114,3 +1118,90 @@ def test_a_request_is_one_line_of_log_without_body_and_headers(
     assert line["caller"] == CALLER
     assert "a-secret" not in str(line)
     assert "Signature" not in str(line)
+
+
+FORECAST = "/v1/tenants/acme/forecast"
+
+
+def test_a_forecast_says_when_how_many_and_by_whom(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        created(api, id=name, expression="0 10 * * *")
+    created(api, id="d", expression="7 */12 * * *", time_zone="UTC")
+    body = api.call("GET", FORECAST).body
+    minutes = body.pop("minutes")
+    assert len(minutes) == 1_440
+    assert {minute: fires for minute, fires in enumerate(minutes) if fires} == {
+        0: 3,
+        187: 1,
+        907: 1,
+    }
+    hint, replacement = body.pop("hints")
+    assert hint.startswith("60% of the fires fall on minute 0")
+    assert replacement == (
+        "3 of them come from 0 10 * * * in Europe/Madrid; H 10 * * * would spread them."
+    )
+    daily = {"expression": "0 10 * * *", "time_zone": "Europe/Madrid"}
+    twice = {"expression": "7 */12 * * *", "time_zone": "UTC"}
+    assert body == {
+        "tenant": "acme",
+        "from": "2026-11-30T09:00:00.000Z",
+        "to": "2026-12-01T09:00:00.000Z",
+        "schedules": {"active": 4, "read": 4, "unreadable": 0},
+        "sampled": False,
+        "sampled_share": 1.0,
+        "fires": 5,
+        "minute_0_share": 0.6,
+        "peak": {"minute": "2026-11-30T09:00:00.000Z", "fires": 3},
+        "busiest": [
+            {
+                "minute": "2026-11-30T09:00:00.000Z",
+                "fires": 3,
+                "expressions": [{**daily, "fires": 3}],
+            },
+            {
+                "minute": "2026-11-30T12:07:00.000Z",
+                "fires": 1,
+                "expressions": [{**twice, "fires": 1}],
+            },
+            {
+                "minute": "2026-12-01T00:07:00.000Z",
+                "fires": 1,
+                "expressions": [{**twice, "fires": 1}],
+            },
+        ],
+        "distinct_expressions": 2,
+        "expressions": [
+            {**daily, "schedules": 3, "fires": 3, "minute_0_fires": 3},
+            {**twice, "schedules": 1, "fires": 2, "minute_0_fires": 0},
+        ],
+    }
+
+
+def test_a_forecast_of_nothing_is_empty(api: Api) -> None:
+    body = api.call("GET", FORECAST).body
+    assert body["minutes"] == [0] * 1_440
+    assert (body["fires"], body["minute_0_share"], body["peak"]) == (0, None, None)
+    assert body["hints"] == body["busiest"] == body["expressions"] == []
+
+
+def test_a_forecast_of_a_tenant_that_nobody_knows_is_refused(api: Api) -> None:
+    entry = error(api.call("GET", "/v1/tenants/nobody/forecast"), 404)
+    assert (entry["field"], entry["value"]) == ("tenant", "nobody")
+    assert error(api.call("GET", FORECAST, query={"hours": "3"}), 400)["field"] == "query"
+    assert api.call("POST", FORECAST).status == 405
+
+
+def test_a_forecast_from_a_part_says_so(api: Api) -> None:
+    class Throttled(InMemorySchedules):
+        def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
+            assert tenant == "acme"
+            counts = (RuleCount(a_rule("0 9 * * *"), 7), RuleCount(a_rule("of the future"), 1))
+            yield RulePage(counts=counts, share=0.03125)
+
+    world = api.world
+    schedules = Throttled(agenda=world.agenda, tenants=world.tenants)
+    desk = Desk(plane=world.plane_on(schedules), idempotency=api.desk.idempotency)
+    body = Api(world=world, desk=desk).call("GET", FORECAST).body
+    assert (body["sampled"], body["sampled_share"]) == (True, 0.0312)
+    assert body["schedules"] == {"active": 256, "read": 8, "unreadable": 1}
+    assert body["fires"] == sum(body["minutes"]) == 224

@@ -95,6 +95,10 @@ def test_a_schedule_lives_its_whole_life() -> None:
     ref = page["occurrences"][0]["ref"]
     assert call("GET", f"{path}/occurrences/{ref}").body["ref"] == ref
 
+    forecast = call("GET", "/v1/tenants/acme/forecast").body
+    assert forecast["schedules"] == {"active": 1, "read": 1, "unreadable": 0}
+    assert forecast["minutes"] == [1] * 1_440
+
     canceled = call("DELETE", path)
     assert canceled.body["state"] == "CANCELED"
     assert canceled.body["already_out"]

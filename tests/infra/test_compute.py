@@ -120,6 +120,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
             "dynamodb:UpdateItem",
         },
         "Schedules/index/by_tenant": {"dynamodb:Query"},
+        "Schedules/index/by_spread": {"dynamodb:Query"},
         "ScheduleVersions": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
         "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
         "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
@@ -183,6 +184,12 @@ def construct_name(logical_id: str) -> str:
     """TablesScheduleVersions0123ABCD → ScheduleVersions."""
     without_hash = re.sub(r"[0-9A-F]{8}$", "", logical_id)
     return without_hash.removeprefix("Tables").removeprefix("Lanes").removeprefix("RelayRelay")
+
+
+def test_whoever_computes_for_seconds_has_a_whole_processor(prod: Templates) -> None:
+    """Lambda gives one for 1,769 MB: planners have a minute to keep, forecasts five seconds."""
+    for name in ("planner", "api"):
+        assert functions(prod.compute)[name]["MemorySize"] >= 1769
 
 
 def test_there_is_one_role_for_each_function(prod: Templates) -> None:

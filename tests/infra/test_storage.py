@@ -53,22 +53,32 @@ def test_key_attributes_are_text_but_for_versions_and_shards(prod: Templates) ->
             assert attribute["AttributeType"] == expected, (name, attribute)
 
 
-def test_schedules_can_be_listed_by_tenant(prod: Templates) -> None:
-    schedules = tables(prod.storage)["puntual-prod-schedules"]["Properties"]
-    (index,) = schedules["GlobalSecondaryIndexes"]
-    assert index["IndexName"] == "by_tenant"
+def indexes(template: Template) -> Mapping[str, Mapping[str, Any]]:
+    schedules = tables(template)["puntual-prod-schedules"]["Properties"]
+    return {index["IndexName"]: index for index in schedules["GlobalSecondaryIndexes"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "sort", "holds"),
+    [("by_tenant", "schedule", "ALL"), ("by_spread", "spread", "KEYS_ONLY")],
+)
+def test_a_tenants_schedules_can_be_listed_and_sampled(
+    prod: Templates, name: str, sort: str, holds: str
+) -> None:
+    index = indexes(prod.storage)[name]
     assert index["KeySchema"] == [
         {"AttributeName": "tenant", "KeyType": "HASH"},
-        {"AttributeName": "schedule", "KeyType": "RANGE"},
+        {"AttributeName": sort, "KeyType": "RANGE"},
     ]
-    assert index["Projection"] == {"ProjectionType": "ALL"}
+    assert index["Projection"] == {"ProjectionType": holds}
+    assert len(indexes(prod.storage)) == 2
 
 
 def test_an_index_is_as_warm_as_its_table(prod: Templates) -> None:
     # A cold index throttles the writes of the warm table it belongs to.
     schedules = tables(prod.storage)["puntual-prod-schedules"]["Properties"]
-    (index,) = schedules["GlobalSecondaryIndexes"]
-    assert index["WarmThroughput"] == schedules["WarmThroughput"]
+    for index in indexes(prod.storage).values():
+        assert index["WarmThroughput"] == schedules["WarmThroughput"]
 
 
 def test_a_table_that_hardly_anybody_calls_is_not_warmed_up(prod: Templates) -> None:

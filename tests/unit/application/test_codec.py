@@ -11,16 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puntual.application import codec
+from puntual.domain.cron_grammar import EXPRESSION_LENGTH_MAX
+from puntual.domain.expression import Fold, Gap, Rule, rule_of
+from puntual.domain.instant import text_of
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind
 from puntual.domain.page import Planned
 from puntual.domain.run import RunState
+from puntual.domain.zone_names import zone_names
 from tests.builders import (
     NINE,
     a_cursor,
     a_message,
     a_page,
     a_planned,
+    a_rule,
     a_run,
     a_schedule,
     a_version,
@@ -186,3 +191,90 @@ def test_a_message_that_was_parked_keeps_when_it_first_was_visible() -> None:
     parked: Message = a_message(enqueued_at=NINE)
     body = codec.body_of(parked, 60 * SECOND)
     assert codec.message_of_body(body, sent_at=NINE + 300 * SECOND).enqueued_at == NINE
+
+
+LONGEST_KEY = "x" * 64
+INDEX_KEY_BYTES_MAX = 1024
+FULL_RULE = Rule(
+    expression="0 9 * * 1#2",
+    time_zone="Europe/Madrid",
+    gap=Gap.FIRE_AFTER,
+    fold=Fold.SECOND,
+    anchor=NINE,
+    start_at=NINE - SECOND / 1000,
+    end_at=NINE + SECOND,
+)
+
+
+def test_a_rule_is_written_as_it_was_in_the_deployment_before() -> None:
+    assert codec.rule_text(a_rule("0 9 * * *")) == "UTC#sa####0 9 * * *"
+    assert codec.rule_text(a_rule("rate(5 minutes)")) == (
+        "UTC#sa#2026-11-30T09:00:00.000Z###rate(5 minutes)"
+    )
+    assert codec.rule_text(FULL_RULE) == (
+        "Europe/Madrid#fs##2026-11-30T08:59:59.999Z#2026-11-30T09:00:01.000Z#0 9 * * 1#2"
+    )
+
+
+@pytest.mark.parametrize("gap", Gap)
+@pytest.mark.parametrize("fold", Fold)
+@pytest.mark.parametrize(
+    "expression", ["0 9 * * 1#2", " rate(5 minutes)", "at(2027-01-01T00:00:00)"]
+)
+def test_a_rule_that_is_read_back_fires_as_the_one_that_was_written(
+    expression: str, fold: Fold, gap: Gap
+) -> None:
+    rule = replace(FULL_RULE, expression=expression, gap=gap, fold=fold, end_at=None)
+    read = codec.rule_of_text(codec.rule_text(rule))
+    assert replace(read, anchor=NINE) == rule
+    assert read.fires_between(NINE, NINE + 9999 * SECOND, limit=9) == rule.fires_between(
+        NINE, NINE + 9999 * SECOND, limit=9
+    )
+
+
+def test_rules_of_the_same_fires_are_written_alike_whenever_they_were_made() -> None:
+    later = replace(a_rule("0 9 * * *"), anchor=NINE + SECOND)
+    assert codec.rule_text(later) == codec.rule_text(a_rule("0 9 * * *"))
+    paced = replace(a_rule(), anchor=NINE + SECOND)
+    assert codec.rule_text(paced) != codec.rule_text(a_rule())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "UTC#sa###0 9 * * *", "UTC#xa####0 9 * * *", "UTC#####0 9 * * *", "UTC#sa#never###x"],
+)
+def test_a_rule_that_was_not_written_here_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="unreadable rule"):
+        codec.rule_of_text(text)
+
+
+@pytest.mark.parametrize("term", ["H", "H/1", "H(0-59)", "H(10-59)/1", "H/10"])
+def test_the_longest_rule_fits_into_an_index_key(term: str) -> None:
+    hours = " * * * *"
+    terms = (EXPRESSION_LENGTH_MAX - len(hours) + 1) // (len(term) + 1)
+    rule = rule_of(
+        ",".join([term] * terms) + hours,
+        time_zone="America/Argentina/ComodRivadavia",
+        gap=Gap.FIRE_AFTER,
+        fold=Fold.SECOND,
+        anchor=NINE,
+        now=NINE,
+        start_at=NINE,
+        end_at=NINE + timedelta(days=999),
+        hash_key="acme/invoices",
+    )
+    # As long as a zone's name and a rate's anchor could make it besides.
+    spare = max(map(len, zone_names())) + len(text_of(NINE))
+    text = codec.spread_text(a_schedule(a_version(schedule=LONGEST_KEY, rule=rule)))
+    assert len(text.encode()) + spare < INDEX_KEY_BYTES_MAX
+
+
+def test_schedules_are_spread_evenly_by_their_ids_alone() -> None:
+    places = [
+        int(codec.spread_text(a_schedule(a_version(schedule=f"job-{number:05d}")))[:8], 16)
+        for number in range(4_000)
+    ]
+    below = sum(place < 2**30 for place in places)
+    assert below == pytest.approx(1_000, rel=0.1)
+    edited = a_version(version=2, rule=a_rule("0 9 * * *"))
+    assert codec.spread_text(a_schedule(edited))[:8] == codec.spread_text(a_schedule())[:8]

@@ -8,10 +8,12 @@ head: another version may have followed before the repetition.
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
@@ -23,12 +25,15 @@ from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from puntual.application.codec import (
+    SPREAD_DIGITS,
     bucket_text,
     cursor_text,
     head_of_text,
     head_text,
+    rule_of_text,
     schedule_key_of,
     schedule_key_text,
+    spread_text,
     time_zone_text,
     version_of_text,
     version_text,
@@ -63,6 +68,7 @@ from puntual.aws import (
 )
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
+from puntual.domain.forecast import RuleCount, RulePage
 from puntual.domain.instant import text_of
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
@@ -78,6 +84,17 @@ LISTING_PAGE_SIZE = 200
 
 ZONES_FILTERED_MAX = 100
 """Of so many zones the table itself is asked for the heads: an expression may be 4 KB long."""
+
+BY_SPREAD = "by_spread"
+HASHES: int = 16**SPREAD_DIGITS
+AFTER_RULES = "~"
+"""Sorts behind the '#' before each rule."""
+
+RULES_PER_PAGE = 4_000
+"""Half a megabyte; with the longest ids a whole one, which is where a query ends by itself."""
+
+RULE_READERS = 4
+"""They hide the time on the way; reading itself is bound by this function's CPU."""
 
 HEAD = 0
 """The head's place in each transaction."""
@@ -107,6 +124,7 @@ class HeadRow(Model):
     schedule = UnicodeAttribute()
     version = NumberAttribute()
     state = UnicodeAttribute()
+    spread = UnicodeAttribute(null=True)
     body = UnicodeAttribute()
     by_tenant: ClassVar[ByTenant] = ByTenant()
 
@@ -118,6 +136,8 @@ class HeadRow(Model):
             schedule=head.schedule,
             version=head.version,
             state=head.state,
+            # The index of rules holds the rows that have this, so no others have it.
+            spread=spread_text(head) if head.state is ScheduleState.ACTIVE else None,
             body=head_text(head),
         )
 
@@ -145,6 +165,44 @@ def _connection() -> Connection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Reach:
+    """A part of the hashes of ids, start <= hash < end, and how far it has been read."""
+
+    start: int
+    end: int
+    read_to: int
+    after: Item | None = None
+
+    @property
+    def share(self) -> float:
+        """How much of all hashes is yet to be read."""
+        return (self.end - self.read_to) / HASHES
+
+    def beyond(self, last: Item | None) -> "_Reach | None":
+        """Give what is left behind the last row that was read; nothing if that was the end."""
+        if last is None:
+            return None
+        try:
+            read_to = int(last["spread"]["S"][:SPREAD_DIGITS], 16) + 1
+        except ValueError:
+            read_to = self.read_to + 1
+        return replace(self, read_to=min(read_to, self.end), after=last)
+
+    def in_parts(self) -> "Iterator[_Reach]":
+        """Divide what is left among the readers."""
+        step = -((self.read_to - self.end) // RULE_READERS)
+        yield replace(self, end=min(self.read_to + step, self.end))
+        for start in range(self.read_to + step, self.end, max(step, 1)):
+            yield _Reach(start=start, end=min(start + step, self.end), read_to=start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RulesRead:
+    page: RulePage
+    rest: _Reach | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoDbSchedules:
     client: DynamoDBClient
     schedules_table: str
@@ -153,6 +211,7 @@ class DynamoDbSchedules:
     tenants_table: str
     connection: Connection = field(default_factory=_connection)
     sleep: Sleep = time.sleep
+    rules_per_page: int = RULES_PER_PAGE
 
     # --- control plane --------------------------------------------------------------------
 
@@ -211,9 +270,13 @@ class DynamoDbSchedules:
                 lambda: self.client.update_item(
                     TableName=self.schedules_table,
                     Key=_key(key),
-                    UpdateExpression="SET #state = :completed",
+                    UpdateExpression="SET #state = :completed REMOVE #spread",
                     ConditionExpression="#version = :version AND #state = :active",
-                    ExpressionAttributeNames={"#state": "state", "#version": "version"},
+                    ExpressionAttributeNames={
+                        "#state": "state",
+                        "#version": "version",
+                        "#spread": "spread",
+                    },
                     ExpressionAttributeValues={
                         ":completed": {"S": ScheduleState.COMPLETED},
                         ":active": {"S": ScheduleState.ACTIVE},
@@ -280,6 +343,51 @@ class DynamoDbSchedules:
                 head for head in heads if head is not None and head.rule.time_zone in zones
             ),
             after=schedule_key_of(last["tenant_schedule"]["S"]) if last else None,
+        )
+
+    def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
+        first = self._rules(tenant, _Reach(start=0, end=HASHES, read_to=0))
+        yield first.page
+        if first.rest is None:
+            return
+        with ThreadPoolExecutor(RULE_READERS) as readers:
+            # In turns, so that whoever stops early has read the same schedules every time.
+            reading = deque(
+                readers.submit(self._rules, tenant, reach) for reach in first.rest.in_parts()
+            )
+            while reading:
+                try:
+                    read = reading.popleft().result()
+                except Unavailable:
+                    # What was read stands for it too.
+                    logger.warning("rules left unread", tenant=tenant)
+                    continue
+                if read.rest is not None:
+                    reading.append(readers.submit(self._rules, tenant, read.rest))
+                yield read.page
+
+    def _rules(self, tenant: TenantId, reach: _Reach) -> _RulesRead:
+        query: dict[str, Any] = {
+            "TableName": self.schedules_table,
+            "IndexName": BY_SPREAD,
+            "KeyConditionExpression": "tenant = :tenant AND spread BETWEEN :first AND :last",
+            "ExpressionAttributeValues": {
+                ":tenant": {"S": tenant},
+                ":first": {"S": f"{reach.start:0{SPREAD_DIGITS}x}"},
+                ":last": {"S": f"{reach.end - 1:0{SPREAD_DIGITS}x}{AFTER_RULES}"},
+            },
+            "ProjectionExpression": "spread",
+            "Limit": self.rules_per_page,
+        }
+        if reach.after is not None:
+            query["ExclusiveStartKey"] = reach.after
+        with unavailable_if_transient("read rules"):
+            answer = self.client.query(**query)
+        counts = Counter(item["spread"]["S"][SPREAD_DIGITS + 1 :] for item in answer["Items"])
+        rest = reach.beyond(answer.get("LastEvaluatedKey"))
+        return _RulesRead(
+            page=_rule_page(counts, tenant, share=reach.share - (rest.share if rest else 0)),
+            rest=rest,
         )
 
     # --- read by planners and executors ------------------------------------------------------
@@ -428,6 +536,18 @@ def _head_or_none(item: Item) -> Schedule | None:
 
 def _head_of(item: Item) -> Schedule:
     return head_of_text(item["body"]["S"], state=item["state"]["S"])
+
+
+def _rule_page(counts: Mapping[str, int], tenant: TenantId, *, share: float) -> RulePage:
+    readable: list[RuleCount] = []
+    unreadable = 0
+    for text, schedules in counts.items():
+        try:
+            readable.append(RuleCount(rule=rule_of_text(text), schedules=schedules))
+        except ValueError:
+            logger.exception("unreadable rule", tenant=tenant, rule=text, schedules=schedules)
+            unreadable += schedules
+    return RulePage(counts=tuple(readable), share=share, unreadable=unreadable)
 
 
 def _key(key: ScheduleKey) -> Item:

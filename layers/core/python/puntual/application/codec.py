@@ -9,6 +9,7 @@ scheduled_for, `k` kind and `r` request id (both absent for regular ones), `av` 
 (absent where it is `at`), `enq` enqueued_at, `auth` authorised_version.
 """
 
+import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import Any
 
 from puntual.domain.agenda import Cursor
 from puntual.domain.expression import Fold, Gap, Rule
-from puntual.domain.instant import MILLISECOND, instant_of, text_of
+from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, instant_of, text_of
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
@@ -34,11 +35,17 @@ from puntual.domain.zone_rules import ZoneRules
 type Document = dict[str, Any]
 """What JSON holds; each reader below judges the types that it takes from it."""
 
+SPREAD_DIGITS = 8
+"""Hexadecimal digits of the hash that a schedule's place among its tenant's begins with."""
+
 PAGE_BYTES_MAX = 4 * 1024 * 1024
 """An unpacked page is some 30 KB; beyond this a row was not written by us."""
 
 RULES_BYTES_MAX = 4 * 1024 * 1024
 """The data of all zones are some 200 KB."""
+
+
+_CIVIL_POLICIES = {gap[0] + fold[0]: (gap, fold) for gap in Gap for fold in Fold}
 
 
 # --- keys of rows -----------------------------------------------------------------------------
@@ -85,6 +92,15 @@ def page_key_text(page: Page) -> str:
     return f"{minute_text(page.bucket)}#{page.id}"
 
 
+def spread_text(head: Schedule) -> str:
+    """Give an active schedule's place among its tenant's: a hash of its id, and then its rule.
+
+    So whoever reads some of them in this order has read a fair sample of the rules.
+    """
+    digest = hashlib.blake2b(head.schedule.encode(), digest_size=SPREAD_DIGITS // 2).hexdigest()
+    return f"{digest}#{rule_text(head.rule)}"
+
+
 # --- schedules --------------------------------------------------------------------------------
 
 
@@ -123,6 +139,33 @@ def head_of_text(text: str, *, state: str) -> Schedule:
 def time_zone_text(name: str) -> str:
     """Give what stands in the text of a head in this zone: a part to look for, no proof."""
     return f'"time_zone":{json.dumps(name)}'
+
+
+def rule_text(rule: Rule) -> str:
+    """Write all that a rule's fires depend on, and nothing else: equal texts fire together.
+
+    The expression comes last, since it alone may hold a '#'.
+    """
+    instants = (rule.anchor if rule.is_paced else None, rule.start_at, rule.end_at)
+    texts = ("" if instant is None else text_of(instant) for instant in instants)
+    policies = rule.gap[0] + rule.fold[0]
+    return "#".join((rule.time_zone, policies, *texts, rule.expression))
+
+
+def rule_of_text(text: str) -> Rule:
+    """Read a rule of the same fires; raises `ValueError` for what `rule_text` does not write."""
+    with _readable("rule"):
+        time_zone, policies, anchor, start_at, end_at, expression = text.split("#", 5)
+        gap, fold = _CIVIL_POLICIES[policies]
+        return Rule(
+            expression=expression,
+            time_zone=time_zone,
+            gap=gap,
+            fold=fold,
+            anchor=instant_of(anchor) if anchor else FIRST_INSTANT,
+            start_at=instant_of(start_at) if start_at else None,
+            end_at=instant_of(end_at) if end_at else None,
+        )
 
 
 def version_text(version: ScheduleVersion) -> str:

@@ -9,6 +9,7 @@ from puntual.application.cancel_schedule import CancelSchedule
 from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.create_schedule import CreateSchedule
 from puntual.application.derive_fires import DeriveFires
+from puntual.application.forecast_fires import ForecastFires
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
 from puntual.application.pause_schedule import PauseSchedule
@@ -38,6 +39,7 @@ class ControlPlane:
     preview_schedule: PreviewSchedule
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
+    forecast_fires: ForecastFires
 
 
 def control_plane_of(
@@ -84,4 +86,5 @@ def control_plane_of(
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
+        forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),
     )

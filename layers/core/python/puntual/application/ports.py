@@ -4,12 +4,13 @@ Every call may raise `Unavailable`, before or after it took effect; every write 
 its key or conditional, so it may be repeated. A lost race is a return value.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from puntual.domain.agenda import Cursor
+from puntual.domain.forecast import RulePage
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
@@ -78,7 +79,7 @@ CreateResult = Created | AlreadyExists | TenantUnknown | QuotaReached
 
 
 class Schedules(Protocol):
-    """Heads and versions. Reads are strongly consistent but for `listed` and `active_in`."""
+    """Heads and versions. Reads are strongly consistent but for those of many schedules."""
 
     def create(
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int
@@ -124,6 +125,12 @@ class Schedules(Protocol):
 
         In an order of its own, in which `after` may be any schedule. Eventually consistent; a head
         that cannot be read is left out.
+        """
+
+    def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
+        """Give the rules of active schedules, at least one page of them; close it to stop.
+
+        Eventually consistent. The pages' shares come to 1 unless some of them could not be read.
         """
 
 

@@ -173,8 +173,8 @@ def _times_of(rule: Rule) -> _Times | None:
         return _Times(
             program.pattern.walls_between,
             program.fire_after_gap,
-            program.first_pass,
-            program.second_pass,
+            program.passes.first,
+            program.passes.second,
         )
     if not isinstance(parsed, At) or not _in_calendar(parsed.wall):
         return None

@@ -5,21 +5,26 @@ own readings of equal ranges, hashes, random tokens and steps never come into pl
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from types import MappingProxyType
 
 from puntual.domain.errors import Rejected
 
 EXPRESSION_LENGTH_MAX = 256
 RATE_DIGITS_MAX = 9
 PARSED_KEPT_MAX = 4096
+TERMS_KEPT_MAX = 4096
+"""Terms are fewer than expressions: 100,000 daily ones are made of 60 minutes and 24 hours."""
+
 HOURS_OF_A_DAY = 24
 DAYS_OF_A_WEEK = 7
 ALL_DAYS = frozenset(range(1, 32))
+SATURDAY, SUNDAY = 6, 7
 MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 FORMS = (
@@ -62,6 +67,34 @@ class CronFields:
         every_month = len(self.months) == len(MONTH_LENGTHS)
         return self.any_day and self.any_weekday and every_month and self.years is None
 
+    def names(self, day: date) -> bool:
+        """Whether `day` is one of its days; what the cron library finds by searching."""
+        if self.names_every_day:
+            return True
+        if day.month not in self.months or (self.years is not None and day.year not in self.years):
+            return False
+        if self.any_weekday:
+            return self.any_day or self._names_day_of_month(day)
+        if self.any_day:
+            return self._names_weekday(day)
+        return self._names_day_of_month(day) or self._names_weekday(day)
+
+    def _names_day_of_month(self, day: date) -> bool:
+        length = monthrange(day.year, day.month)[1]
+        if self.nearest_weekday is not None:
+            return _nearest_weekday_of(day, self.nearest_weekday, length) == day.day
+        return day.day in self.days or (self.last_day and day.day == length)
+
+    def _names_weekday(self, day: date) -> bool:
+        weekday = day.isoweekday() % DAYS_OF_A_WEEK
+        if not self.ordinal_weekdays:
+            return weekday in self.weekdays
+        nth = (day.day - 1) // DAYS_OF_A_WEEK + 1
+        if f"{weekday}#{nth}" in self.ordinal_weekdays:
+            return True
+        is_last = day.day + DAYS_OF_A_WEEK > monthrange(day.year, day.month)[1]
+        return is_last and f"L{weekday}" in self.ordinal_weekdays
+
     @property
     def day_named_only_as_last(self) -> int | None:
         """The one day of the month that is not named, where the last day is: 30 in 1-29,31,L.
@@ -94,6 +127,18 @@ class CronFields:
         return f"0 0 {day} {','.join(_list(months))} {weekday}"
 
 
+def _nearest_weekday_of(day: date, wanted: int, length: int) -> int | None:
+    """Find the day that nW names in the month of `day`: it never leaves the month."""
+    if wanted > length:
+        return None
+    weekday = day.replace(day=wanted).isoweekday()
+    if weekday == SATURDAY:
+        return wanted - 1 if wanted > 1 else wanted + 2
+    if weekday == SUNDAY:
+        return wanted + 1 if wanted < length else wanted - 2
+    return wanted
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     interval: timedelta
@@ -107,12 +152,15 @@ class At:
 type Parsed = CronFields | Rate | At
 
 
-class _Field(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Field:
+    """A field of a dialect; compared by identity, so that terms are remembered by it."""
+
     name: str
     low: int
     high: int
     allowed: str
-    names: Mapping[str, int] = {}
+    names: Mapping[str, int] = MappingProxyType({})
     star_high: int | None = None  # where * ends, if not at `high` (7 is a second Sunday)
     wraps: bool = True
     start_step: bool = True  # n/step
@@ -133,7 +181,7 @@ _DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MINUTE = _Field("minute", 0, 59, "0-59 with , - * /")
 _HOUR = _Field("hour", 0, 23, "0-23 with , - * /")
 _DAY = _Field("day-of-month", 1, 31, "1-31 with , - * /, L, or nW alone")
-_EVENTBRIDGE_DAY = _DAY._replace(allowed="1-31 with , - * /, L, nW alone, or ?")
+_EVENTBRIDGE_DAY = replace(_DAY, allowed="1-31 with , - * /, L, nW alone, or ?")
 _MONTH = _Field(
     "month",
     1,
@@ -346,6 +394,7 @@ def _eventbridge(inner: str) -> CronFields:
     )
 
 
+@lru_cache(maxsize=TERMS_KEPT_MAX)
 def _days(text: str, field: _Field) -> tuple[frozenset[int], bool, int | None]:
     """Give the days, whether the last day is one of them, and the n of nW."""
     matched = _NEAREST.fullmatch(text)
@@ -357,6 +406,7 @@ def _days(text: str, field: _Field) -> tuple[frozenset[int], bool, int | None]:
     return days, len(numbers) < len(items), None
 
 
+@lru_cache(maxsize=TERMS_KEPT_MAX)
 def _unix_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
     items = text.split(",")
     ordinals = [_unix_ordinal(item) for item in items]
@@ -396,9 +446,12 @@ def _nth_weekday(item: str, field: _Field, *, sunday: int) -> str | None:
 
 
 def _set(text: str, field: _Field) -> frozenset[int]:
+    if "," not in text:
+        return _expand(text, field)
     return frozenset().union(*(_expand(item, field) for item in text.split(",")))
 
 
+@lru_cache(maxsize=TERMS_KEPT_MAX)
 def _expand(item: str, field: _Field) -> frozenset[int]:
     """One term of a list: a value, a range, either with a step, or *."""
     matched = _ITEM.fullmatch(item)

@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from calendar import isleap, monthrange
 from copy import copy
 from datetime import date, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
@@ -209,10 +210,17 @@ def _place_in_year(day: int) -> tuple[int, int, tuple[int, bool, int]]:
     return new_year, 365 + leap, (new_year % 7, leap, day - new_year)
 
 
+class Passes(NamedTuple):
+    """Which of a repeated wall time's two passes count."""
+
+    first: bool
+    second: bool
+
+
 class CronClock:
     """A pattern on the wall clock of a zone, with what to do in gaps and repeated hours."""
 
-    __slots__ = ("_span", "_zone", "fire_after_gap", "first_pass", "pattern", "second_pass")
+    __slots__ = ("_span", "_zone", "fire_after_gap", "passes", "pattern")
 
     def __init__(
         self,
@@ -220,13 +228,12 @@ class CronClock:
         zone: ZoneInfo,
         *,
         fire_after_gap: bool,
-        first_pass: bool,
-        second_pass: bool,
+        passes: Passes,
     ) -> None:
         self.pattern = WallPattern(fields)
         self._zone = zone
         self.fire_after_gap = fire_after_gap
-        self.first_pass, self.second_pass = first_pass, second_pass
+        self.passes = passes
         years = YEARS_BETWEEN_MATCHES_MAX if fields.years is None else DAY_JUMPS_MAX
         self._span = years * SECONDS_OF_A_YEAR
 
@@ -239,7 +246,7 @@ class CronClock:
             stretch = stretch_at(self._zone, earliest)
             if earliest == stretch.start and self._late_fire(stretch):
                 return earliest
-            low, high = self._walls_of(stretch, earliest)
+            low, high = walls_of(stretch, earliest, self.passes)
             if wall is None or not asked <= low <= wall:
                 asked, wall = low, self.pattern.first_from(low)
             if wall is not None and wall < high:
@@ -260,12 +267,13 @@ class CronClock:
         missing = self.pattern.first_from(stretch.start + stretch.offset_before)
         return missing is not None and missing < stretch.start + stretch.offset
 
-    def _walls_of(self, stretch: Stretch, earliest: int) -> tuple[int, int]:
-        """Give the walls low <= wall < high that count in this stretch, from `earliest` on."""
-        low = earliest + stretch.offset
-        if not self.second_pass:
-            low = max(low, stretch.start + stretch.offset_before)
-        high = stretch.end + stretch.offset
-        if not self.first_pass:
-            high = min(high, stretch.end + stretch.offset_after)
-        return low, high
+
+def walls_of(stretch: Stretch, earliest: int, passes: Passes) -> tuple[int, int]:
+    """Give the walls low <= wall < high that count in a stretch, from `earliest` on."""
+    low = earliest + stretch.offset
+    if not passes.second:
+        low = max(low, stretch.start + stretch.offset_before)
+    high = stretch.end + stretch.offset
+    if not passes.first:
+        high = min(high, stretch.end + stretch.offset_after)
+    return low, high

@@ -20,13 +20,14 @@ from puntual.domain.civil_time import (
 )
 from puntual.domain.cron_grammar import (
     At,
+    CronFields,
     InvalidExpression,
     Rate,
     check_text,
     expand_hashes,
     parse,
 )
-from puntual.domain.cron_search import CronClock
+from puntual.domain.cron_search import CronClock, Passes
 from puntual.domain.description import sentence_of
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT, brief_text_of, in_calendar
@@ -85,6 +86,13 @@ class Fold(StrEnum):
     BOTH = "both"
 
 
+_PASSES = {
+    Fold.FIRST: Passes(first=True, second=False),
+    Fold.SECOND: Passes(first=False, second=True),
+    Fold.BOTH: Passes(first=True, second=True),
+}
+
+
 class NeverFires(Rejected):
     """The text is a rule, but no fire is left for it."""
 
@@ -111,6 +119,11 @@ class Rule:
     @property
     def is_one_off(self) -> bool:
         return isinstance(parse(self.expression), At)
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether its fires count from the anchor."""
+        return isinstance(parse(self.expression), Rate)
 
     def next_fire(self, after: datetime) -> datetime | None:
         """Find the first fire strictly after `after`."""
@@ -293,17 +306,26 @@ def _built(expression: str, zone: ZoneInfo, gap: Gap, fold: Fold) -> _Program:
         return parsed
     if isinstance(parsed, At):
         return _instant_of(parsed, zone, gap, fold)
-    passes = fold
-    if fold is Fold.AUTO:
-        passes = Fold.BOTH if parsed.is_interval else Fold.FIRST
     return CronClock(
         parsed,
         zone,
-        # A pace is not owed the runs of an hour that did not exist.
-        fire_after_gap=gap is Gap.FIRE_AFTER and not parsed.is_interval,
-        first_pass=passes is not Fold.SECOND,
-        second_pass=passes is not Fold.FIRST,
+        fire_after_gap=fires_after_gap(parsed, gap),
+        passes=passes_of(parsed, fold),
     )
+
+
+def fires_after_gap(parsed: CronFields | At, gap: Gap) -> bool:
+    """Whether a gap's missing fires are made up for; a pace is not owed those of a lost hour."""
+    return gap is Gap.FIRE_AFTER and not (isinstance(parsed, CronFields) and parsed.is_interval)
+
+
+def passes_of(parsed: CronFields | At, fold: Fold) -> Passes:
+    """Tell which passes of a repeated wall time fire; a one-time rule takes one of them."""
+    if isinstance(parsed, At):
+        fold = Fold.SECOND if fold is Fold.SECOND else Fold.FIRST
+    elif fold is Fold.AUTO:
+        fold = Fold.BOTH if parsed.is_interval else Fold.FIRST
+    return _PASSES[fold]
 
 
 def _instant_of(at: At, zone: ZoneInfo, gap: Gap, fold: Fold) -> datetime | None:
