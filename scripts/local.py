@@ -43,6 +43,9 @@ BY_HAND = """\
   $call $api/schedules/first/occurrences"""
 
 
+RETRYING = Config(retries={"mode": "standard", "max_attempts": 3})
+
+
 class DeployFailed(Exception):
     """The CDK CLI ended with an error; the message holds the end of what it said."""
 
@@ -200,14 +203,14 @@ def snake(name: str) -> str:
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")
 
 
-def client(service: str, endpoint: Endpoint) -> Any:
+def client(service: str, endpoint: Endpoint, config: Config = RETRYING) -> Any:
     return boto3.client(  # type: ignore[call-overload]
         service,
         endpoint_url=endpoint.url,
         region_name=REGION,
         aws_access_key_id="test",
         aws_secret_access_key="test",  # noqa: S106 - what every emulator takes
-        config=Config(retries={"mode": "standard", "max_attempts": 3}),
+        config=config,
     )
 
 

@@ -104,13 +104,13 @@ def _moved(entry: dict[str, Any]) -> str:
 
 def replanner_of(environment: str, *, outputs: Path = OUTPUTS) -> Call:
     """Give a call of the environment's function; raises `Refused`."""
+    config = Config(read_timeout=SLICE_SECONDS_MAX, retries={"total_max_attempts": 1})
     if environment == LOCAL.name:
         if not outputs.exists():
             raise Refused("The local system is not running: `make up` first.")
         url = json.loads(outputs.read_text())["endpoint"]
-        functions = client("lambda", Endpoint(url=url, ours=False))
+        functions = client("lambda", Endpoint(url=url, ours=False), config)
     else:
-        config = Config(read_timeout=SLICE_SECONDS_MAX, retries={"total_max_attempts": 1})
         try:
             functions = boto3.client("lambda", config=config)
         except BotoCoreError as error:

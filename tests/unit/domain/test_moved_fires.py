@@ -155,6 +155,13 @@ def test_a_single_fire_that_is_past_by_either_is_let_be(minutes: int) -> None:
     assert moved("at(2027-07-01T09:00:00)", NO_SUMMER_TIME, after=after) is None
 
 
+def test_a_single_fire_that_has_run_by_the_former_rules_does_not_run_again() -> None:
+    """At seven by the former rules, and at eight by those of today."""
+    after = datetime(2027, 1, 1, 7, 30, tzinfo=UTC)
+    assert moved("at(2027-01-01T09:00:00)", NO_WINTER_TIME, after=after) is None
+    assert moved("at(2027-01-01T09:00:00)", NO_WINTER_TIME) is not None
+
+
 def test_the_bounds_of_a_rule_bound_what_is_compared() -> None:
     until_spring = {"end_at": SPRING - timedelta(days=1)}
     assert moved("0 9 * * *", NO_SUMMER_TIME, **until_spring) is None

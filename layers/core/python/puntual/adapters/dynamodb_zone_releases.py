@@ -1,7 +1,7 @@
 """The releases of zone data in DynamoDB: partition `item`.
 
 The row `in_use` says what is in use, as text in `body`; a row `rules#RELEASE` for each release that
-ever was holds its data, compressed, some 50 KB. They are kept: versions name the release that they
+ever was holds its data, compressed, some 60 KB. They are kept: versions name the release that they
 were computed with.
 """
 

@@ -23,7 +23,7 @@ from puntual.domain.tenant import schedule_id_of, tenant_id_of
 from puntual.domain.zone_releases import FormerPlannersAtWork, ReleasesInUse, with_deployed
 from puntual.domain.zone_rules import ZoneChange, changed_zones, pinned_rules
 
-HEADS_PER_PAGE = 500
+HEADS_PER_PAGE = 1_000
 CHANGED_PER_SLICE_MAX = 5_000
 MEMO_SIZE_MAX = 10_000
 

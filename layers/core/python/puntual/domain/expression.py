@@ -140,7 +140,16 @@ class Rule:
             after = self.start_at - _INSTANT_STEP
         if after >= LAST_INSTANT:
             return None
-        fire = self._unbounded_next(program, max(after, FIRST_INSTANT))
+        after = max(after, FIRST_INSTANT)
+        fire: datetime | None
+        if isinstance(program, CronClock):
+            # Whole seconds suffice: a cron never fires within one.
+            instant = program.next_after((after - _EPOCH) // _SECOND)
+            fire = None if instant is None else _EPOCH + timedelta(seconds=instant)
+        elif isinstance(program, Rate):
+            fire = _next_step(program, self.anchor, after)
+        else:
+            fire = program if program is not None and program > after else None
         if fire is None or fire > LAST_INSTANT or (self.end_at is not None and fire > self.end_at):
             return None
         return fire
@@ -198,18 +207,13 @@ class Rule:
                 fire = beyond
         return fire
 
-    def _unbounded_next(self, program: _Program, after: datetime) -> datetime | None:
-        if isinstance(program, CronClock):
-            # Whole seconds suffice: a cron never fires within one.
-            instant = program.next_after((after - _EPOCH) // _SECOND)
-            return None if instant is None else _EPOCH + timedelta(seconds=instant)
-        if isinstance(program, Rate):
-            elapsed = max((after - self.anchor) // program.interval, 0)
-            try:
-                return self.anchor + (elapsed + 1) * program.interval
-            except OverflowError:
-                return None
-        return program if program is not None and program > after else None
+
+def _next_step(rate: Rate, anchor: datetime, after: datetime) -> datetime | None:
+    elapsed = max((after - anchor) // rate.interval, 0)
+    try:
+        return anchor + (elapsed + 1) * rate.interval
+    except OverflowError:
+        return None
 
 
 NextFire = Callable[[Rule, datetime], datetime | None]
