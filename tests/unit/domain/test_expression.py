@@ -198,6 +198,17 @@ def test_an_at_in_a_repeated_hour_fires_once(fold: Fold, hour: int) -> None:
     assert rule.fires_between(NOW, NOW + timedelta(days=400), limit=9) == (expected,)
 
 
+def test_the_last_time_of_a_rule_fires_in_its_second_pass_too() -> None:
+    rule = a_rule("cron(30 1 1 11 ? 2026)", time_zone="America/New_York", fold=Fold.BOTH)
+    passes = (
+        datetime(2026, 11, 1, 5, 30, tzinfo=UTC),
+        datetime(2026, 11, 1, 6, 30, tzinfo=UTC),
+    )
+    assert rule.fires_between(NOW, NOW + timedelta(days=400), limit=9) == passes
+    assert rule.next_fire(passes[0] + timedelta(minutes=29)) == passes[1]
+    assert rule.next_fire(passes[1]) is None
+
+
 def test_a_rule_with_no_fire_within_its_bounds_is_refused_by_the_bound() -> None:
     day = datetime(2026, 5, 1, 10, tzinfo=UTC)
     with pytest.raises(NeverFires, match="first fire, 2026-05-02T09:00:00Z") as caught:

@@ -158,7 +158,7 @@ def test_an_answer_depends_on_the_question_alone(questions: list[tuple[Rule, dat
 
 @given(rules(EXPRESSIONS, folds=(Fold.BOTH,)), ANY_TIME)
 def test_the_first_and_the_second_passes_together_are_both(rule: Rule, start: datetime) -> None:
-    end = start + timedelta(days=2)
+    end = start + timedelta(days=1)
 
     def fires(fold: Fold) -> set[datetime]:
         return set(replace(rule, fold=fold).fires_between(start, end, limit=3_000))
@@ -170,7 +170,7 @@ def test_the_first_and_the_second_passes_together_are_both(rule: Rule, start: da
 
 @given(rules(st.sampled_from(FIXED_TIMES)), TURNS)
 def test_a_rule_of_fixed_times_fires_in_the_first_pass(rule: Rule, start: datetime) -> None:
-    end = start + timedelta(days=2)
+    end = start + timedelta(days=1)
     automatic, first = replace(rule, fold=Fold.AUTO), replace(rule, fold=Fold.FIRST)
     assert automatic.fires_between(start, end, limit=99) == first.fires_between(
         start, end, limit=99
@@ -181,7 +181,7 @@ def test_a_rule_of_fixed_times_fires_in_the_first_pass(rule: Rule, start: dateti
 def test_a_rule_of_every_hour_fires_in_both_passes_and_owes_no_gap(
     rule: Rule, start: datetime
 ) -> None:
-    end = start + timedelta(days=2)
+    end = start + timedelta(days=1)
     both = replace(rule, fold=Fold.BOTH, gap=Gap.SKIP).fires_between(start, end, limit=3_000)
     assert replace(rule, fold=Fold.AUTO).fires_between(start, end, limit=3_000) == both
 
