@@ -85,7 +85,7 @@ def tour(api: SignedApi, receiver: Receiver, outputs: Mapping[str, Any]) -> int:
     stamp = f"{datetime.now(UTC):%H%M%S}"
     queue_url, queue_arn = a_target_queue(outputs)
     for tenant in TENANTS:
-        api.register(tenant, target_queues=[queue_arn])
+        api.register(tenant, targets=[queue_arn])
     expected = create_tour(api, receiver, stamp, queue_url, queue_arn)
     until = time.monotonic() + SECONDS_MAX
     with Live(console=console, refresh_per_second=4) as live:

@@ -65,7 +65,7 @@ def test_a_queue_receives_the_payload_under_the_occurrence_id(stage: Stage, *, f
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
         "QueueArn"
     ]
-    stage.api.register(stage.tenant, target_queues=[arn])
+    stage.api.register(stage.tenant, targets=[arn])
     expression, fire = at_in(3)
     target = {"type": "sqs", "queue_arn": arn}
     made = stage.create(expression=expression, target=target, payload={"order": 7})

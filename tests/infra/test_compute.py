@@ -25,6 +25,8 @@ LANE_URLS = {"STRICT_QUEUE_URL", "FLEXIBLE_QUEUE_URL", "RECOVERY_QUEUE_URL"}
 SETTINGS = {
     *TABLES,
     *LANE_URLS,
+    "ENVIRONMENT",
+    "WEBHOOK_ROOT_SECRET_ARN",
     "SHARD_COUNT",
     "HORIZON_SECONDS",
     "RETENTION_DAYS",
@@ -40,6 +42,16 @@ CONSUME = {
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",
     "sqs:ChangeMessageVisibility",
+}
+# What delivers to a target, and what tries one.
+TARGETS: Mapping[str, set[str]] = {
+    ":sqs:*:*:puntual-target-*": {"sqs:GetQueueUrl", "sqs:SendMessage"},
+    ":sns:*:*:puntual-target-*": {"sns:Publish"},
+    ":events:*:*:event-bus/puntual-target-*": {"events:PutEvents"},
+    ":lambda:*:*:function:puntual-target-*": {"lambda:InvokeFunction"},
+    ":states:*:*:stateMachine:puntual-target-*": {"states:StartExecution"},
+    ":iam::*:role/puntual-target-*": {"sts:AssumeRole", "sts:TagSession"},
+    "WebhookRootSecret": {"secretsmanager:GetSecretValue"},
 }
 # Function → resource → actions, without writing its own log, which all may. They are what the
 # adapters of its use cases call: a transaction asks for its parts' actions (put, update), a batch
@@ -81,7 +93,8 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage", *CONSUME},
         "Flexible": {"sqs:SendMessage", *CONSUME},
         "Recovery": {"sqs:SendMessage", *CONSUME},
-        ":sqs:*:*:puntual-target-*": {"sqs:GetQueueUrl", "sqs:SendMessage"},
+        "Tenants": {"dynamodb:GetItem"},
+        **TARGETS,
     },
     "undeliverable": {
         "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
@@ -114,6 +127,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
             "dynamodb:UpdateItem",
             "dynamodb:DeleteItem",
         },
+        **TARGETS,
     },
 }
 
@@ -282,6 +296,7 @@ def test_every_function_gets_all_settings_that_are_read_and_no_other(
         settings = properties["Environment"]["Variables"]
         own = {"PLANNER_FUNCTION_NAME"} if function == "ticker" else set()
         assert settings.keys() == SETTINGS | own
+        assert settings["ENVIRONMENT"] == name
         assert settings["SHARD_COUNT"] == str(ENVIRONMENTS[name].shard_count)
         assert settings["ALLOW_PRIVATE_TARGETS"] == ("true" if name == "local" else "false")
         assert settings["PYTHONTZPATH"] == ""
