@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from puntual.adapters.secrets_manager_root_secret import SECRET_AGE_MAX, SecretsManagerRootSecret
+from puntual.adapters.aws_root_secret import SECRET_AGE_MAX, AwsRootSecret
 from puntual.aws import SecretsManagerClient
 from puntual.domain.errors import Unavailable
 from tests.builders import NINE
@@ -38,12 +38,12 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def root(client: SecretsManagerClient, clock: ManualClock) -> SecretsManagerRootSecret:
-    return SecretsManagerRootSecret(client=client, clock=clock, secret_id=NAME)
+def root(client: SecretsManagerClient, clock: ManualClock) -> AwsRootSecret:
+    return AwsRootSecret(client=client, clock=clock, secret_id=NAME)
 
 
 def test_it_is_read_once_in_five_minutes(
-    root: SecretsManagerRootSecret, client: SecretsManagerClient, clock: ManualClock
+    root: AwsRootSecret, client: SecretsManagerClient, clock: ManualClock
 ) -> None:
     with recording(client, "GetSecretValue") as calls:
         assert [root.read(), root.read()] == [b"so secret"] * 2
@@ -56,7 +56,7 @@ def test_it_is_read_once_in_five_minutes(
 
 
 def test_a_throttle_is_unavailable_until_it_was_read_once(
-    root: SecretsManagerRootSecret, client: SecretsManagerClient, clock: ManualClock
+    root: AwsRootSecret, client: SecretsManagerClient, clock: ManualClock
 ) -> None:
     with refusing(client, "GetSecretValue", "ThrottlingException"), pytest.raises(Unavailable):
         root.read()
@@ -67,12 +67,12 @@ def test_a_throttle_is_unavailable_until_it_was_read_once(
 
 
 def test_a_secret_that_may_not_be_read_is_a_fault_of_the_deployment(
-    root: SecretsManagerRootSecret, client: SecretsManagerClient
+    root: AwsRootSecret, client: SecretsManagerClient
 ) -> None:
     with refusing(client, "GetSecretValue", "AccessDeniedException"), pytest.raises(ClientError):
         root.read()
 
 
-def test_it_does_not_show_where_it_is_printed(root: SecretsManagerRootSecret) -> None:
+def test_it_does_not_show_where_it_is_printed(root: AwsRootSecret) -> None:
     root.read()
     assert "so secret" not in repr(root)

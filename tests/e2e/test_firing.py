@@ -31,6 +31,7 @@ def test_a_one_off_made_five_seconds_ahead_arrives_within_two_seconds_of_its_tim
     assert timedelta(0) <= lag <= ON_TIME
     assert arrival.scheduled_for == fire
     assert arrival.attempt == 1
+    assert arrival.is_signed
     row = stage.wait_for_state(made["id"], fire, "SUCCEEDED", seconds=10)
     assert row["id"] == arrival.key
     assert stage.api.schedule(stage.tenant, made["id"])["state"] == "COMPLETED"

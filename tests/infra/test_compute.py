@@ -164,8 +164,8 @@ def short_name(resource: Any) -> str:
         case {"Fn::GetAtt": [logical_id, _]}:
             return construct_name(logical_id)
         case {"Fn::ImportValue": exported}:
-            _, _, attribute_of = exported.partition("ExportsOutputFnGetAtt")
-            name = construct_name(re.split(r"(?:Arn|StreamArn)[0-9A-F]{8}$", attribute_of)[0])
+            attribute_of = re.split(r"ExportsOutput(?:FnGetAtt|Ref)", exported)[1]
+            name = construct_name(re.split(r"(?:Arn|StreamArn)?[0-9A-F]{8}$", attribute_of)[0])
             return f"{name} stream" if "StreamArn" in attribute_of else name
         case {"Fn::Join": [_, parts]}:
             return "".join(short_name(part) for part in parts if part != "arn:")

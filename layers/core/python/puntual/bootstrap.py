@@ -18,6 +18,7 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from botocore.client import BaseClient
 from botocore.config import Config
 
+from puntual.adapters.aws_root_secret import AwsRootSecret
 from puntual.adapters.aws_targets import AwsTargets
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
@@ -27,7 +28,6 @@ from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.http_webhooks import HttpWebhooks
 from puntual.adapters.lambda_planners import LambdaPlanners
-from puntual.adapters.secrets_manager_root_secret import SecretsManagerRootSecret
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.adapters.sts_clients import StsClients
 from puntual.adapters.system_chance import SystemChance
@@ -293,7 +293,7 @@ def planners() -> Planners:
 
 @cache
 def root_secret() -> RootSecret:
-    return SecretsManagerRootSecret(
+    return AwsRootSecret(
         client=secrets_client(), clock=clock(), secret_id=settings().webhook_root_secret
     )
 

@@ -11,7 +11,7 @@ SECRET_AGE_MAX = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecretsManagerRootSecret:
+class AwsRootSecret:
     client: SecretsManagerClient
     clock: Clock
     secret_id: str
