@@ -400,6 +400,7 @@ REFUSED = Failed(
         "[64:ff9b::808:808]",
         "[64:ff9b:1::a9fe:a9fe]",
         "[2002:7f00:1::]",
+        "[::ffff:0:7f00:1]",  # IPv4-translated
         "[2001:0:7f00:1::]",
         "[fe80::1]",
         "[fc00::1]",
@@ -426,7 +427,7 @@ def test_an_embedded_address_is_never_more_public_than_by_itself(
     ip: ipaddress.IPv4Address,
 ) -> None:
     assert is_public(f"::ffff:{ip}") == is_public(str(ip))
-    for embedding in ("64:ff9b::", "::"):
+    for embedding in ("64:ff9b::", "::", "::ffff:0:"):
         assert not is_public(f"{embedding}{ip}")
 
 

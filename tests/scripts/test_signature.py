@@ -62,7 +62,8 @@ def test_another_tenants_key_is_not(check: Check) -> None:
     "changed",
     [
         {"webhook-id": "m2"},
-        {"webhook-timestamp": str(int(NOW) - 1)},
+        {"webhook-timestamp": "0"},
+        {"webhook-timestamp": str(2**40)},
         {"webhook-signature": ""},
         {"webhook-signature": "v1,"},
     ],
@@ -75,6 +76,6 @@ def test_not_even_a_byte_of_the_body_may_be_changed(check: Check) -> None:
     assert not check(headers_of(), BODY + b" ", [NEW])
 
 
-@pytest.mark.parametrize("sent_at", [NOW - 400, NOW + 400])
-def test_a_request_of_another_time_is_refused(check: Check, sent_at: float) -> None:
-    assert not check(headers_of(sent_at=sent_at), BODY, [NEW])
+@pytest.mark.parametrize("seconds", [-400, 400])
+def test_a_request_of_another_time_is_refused(check: Check, seconds: int) -> None:
+    assert not check(headers_of(sent_at=NOW + seconds), BODY, [NEW])
