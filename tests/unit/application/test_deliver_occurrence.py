@@ -97,6 +97,16 @@ def test_what_is_taken_out_of_the_registration_is_not_called_a_minute_later(
     assert len(world.aws.deliveries) == 2
 
 
+def test_what_is_added_to_the_registration_is_called_at_once(world: World) -> None:
+    assert isinstance(world.deliver.deliver(a_delivery(QUEUE)), Delivered)
+    added = replace(QUEUE, arn=f"{ARN}-2")
+    world.tenants.register(a_tenant(targets=(ARN, added.arn)))
+    assert isinstance(world.deliver.deliver(a_delivery(added)), Delivered)
+    by_role = replace(added, role_arn=ROLE)
+    world.tenants.register(a_tenant(targets=(ARN, added.arn), roles=(ROLE,)))
+    assert isinstance(world.deliver.deliver(a_delivery(by_role)), Delivered)
+
+
 def test_a_registration_is_read_once_a_minute(world: World) -> None:
     for _ in range(3):
         world.deliver.deliver(a_delivery(QUEUE))

@@ -30,7 +30,6 @@ _EMBEDS_IPV4 = (
     ipaddress.IPv6Network("2002::/16"),  # 6to4 (RFC 3056)
     ipaddress.IPv6Network("2001::/32"),  # Teredo (RFC 4380)
     ipaddress.IPv6Network("::/96"),  # IPv4-compatible (RFC 4291)
-    ipaddress.IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated (RFC 2765)
 )
 
 Resolve = Callable[[str, int], list[str]]

@@ -11,6 +11,7 @@ from puntual.domain.target import (
     Delivery,
     DeliveryResult,
     Failed,
+    Target,
     WebhookTarget,
     payload_bytes_max_of,
     why_unregistered,
@@ -40,7 +41,7 @@ class DeliverOccurrence:
     def deliver(self, delivery: Delivery) -> DeliveryResult:
         """Deliver by the registration as it was at most a minute ago."""
         try:
-            tenant = self._registered(delivery.occurrence.tenant)
+            tenant = self._registered(delivery.occurrence.tenant, delivery.target)
         except Unavailable:
             return Failed(detail="the tenant's registration could not be read", retryable=True)
         if tenant is None:
@@ -68,11 +69,15 @@ class DeliverOccurrence:
             return Failed(detail="the signing keys could not be read", retryable=True)
         return self.webhooks.deliver(replace(delivery, keys=tuple(key.secret for key in keys)))
 
-    def _registered(self, tenant: TenantId) -> Tenant | None:
-        """Read it, or give what was read; executors' threads may read the same one twice."""
+    def _registered(self, tenant: TenantId, target: Target) -> Tenant | None:
+        """Read it, or give what was read if that lists the target: it may be newer than that.
+
+        Executors' threads may read the same one twice.
+        """
         now = self.clock.now()
         read_at, known = self._known.get(tenant, (None, None))
-        if read_at is not None and now - read_at < REGISTRATION_AGE_MAX:
+        is_recent = read_at is not None and now - read_at < REGISTRATION_AGE_MAX
+        if is_recent and known is not None and why_unregistered(target, known) is None:
             return known
         registered = self.tenants.get(tenant)
         self._known[tenant] = (now, registered)
