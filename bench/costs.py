@@ -121,8 +121,7 @@ class Bench:
                 ids=self.ids,
                 versions=versions,
             ),
-            webhooks=ScriptedTargets(),
-            queues=ScriptedTargets(),
+            targets=ScriptedTargets(),
             chance=FixedChance(),
         )
 

@@ -24,10 +24,14 @@ BOTOCORE_DATA_KEPT = frozenset(
         "_retry.json",
         "dynamodb",
         "endpoints.json",
+        "events",
         "lambda",
         "partitions.json",
         "sdk-default-configuration.json",
+        "secretsmanager",
+        "sns",
         "sqs",
+        "stepfunctions",
         "sts",
     }
 )

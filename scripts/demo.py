@@ -1,8 +1,9 @@
 """The demo: schedules made through the API of the local system, and seen to fire.
 
 It ends with 0 only if every expected occurrence was taken by its receiver exactly once, under its
-own `Idempotency-Key`. `--schedules N` makes N schedules of twenty tenants due in the same minute,
-three in a hundred first answers an error, and a planner killed on the way.
+own `Idempotency-Key` and with a valid signature. `--schedules N` makes N schedules of twenty
+tenants due in the same minute, three in a hundred first answers an error, and a planner killed on
+the way.
 """
 
 import argparse
@@ -85,7 +86,8 @@ def tour(api: SignedApi, receiver: Receiver, outputs: Mapping[str, Any]) -> int:
     stamp = f"{datetime.now(UTC):%H%M%S}"
     queue_url, queue_arn = a_target_queue(outputs)
     for tenant in TENANTS:
-        api.register(tenant, target_queues=[queue_arn])
+        api.register(tenant, targets=[queue_arn])
+        receiver.book.trust(tenant, api.webhook_keys(tenant))
     expected = create_tour(api, receiver, stamp, queue_url, queue_arn)
     until = time.monotonic() + SECONDS_MAX
     with Live(console=console, refresh_per_second=4) as live:
@@ -222,6 +224,8 @@ def receiver_faults_of(expected: Expected, receiver: Receiver) -> list[str]:
                 f"{expected.schedule} at {fire}: taken {len(taken)} times in {len(of_fire)} tries,"
                 f" not {wanted} in {expected.attempts}"
             )
+        if not all(arrival.is_signed for arrival in of_fire):
+            faults.append(f"{expected.schedule} at {fire}: a request was not signed")
         keys = {arrival.key for arrival in of_fire}
         if of_fire and (len(keys) != 1 or "" in keys):
             faults.append(f"{expected.schedule} at {fire}: Idempotency-Key was {sorted(keys)}")

@@ -3,7 +3,7 @@
 The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 to the first attempt
 of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
 `/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that
-share of first attempts.
+share of first attempts. It tells which requests were signed with the keys that it was given.
 """
 
 import threading
@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from scripts.signature import is_signed
 
 HOST = "127.0.0.1"
 HANG_SECONDS = 120.0
@@ -35,6 +38,7 @@ class Arrival:
     arrived_at: datetime
     status: int
     body: bytes
+    is_signed: bool
 
 
 @dataclass(slots=True)
@@ -43,6 +47,7 @@ class Book:
 
     _arrivals: list[Arrival] = field(default_factory=list)
     _seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _keys: dict[str, list[str]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -56,6 +61,17 @@ class Book:
     def add(self, arrival: Arrival) -> None:
         with self._lock:
             self._arrivals.append(arrival)
+
+    def trust(self, tenant: str, keys: list[str]) -> None:
+        """Take a tenant's keys, `whsec_…`, in the place of those it had."""
+        with self._lock:
+            self._keys[tenant] = keys
+
+    def is_signed(self, tenant: str, headers: Message, body: bytes) -> bool:
+        with self._lock:
+            keys = self._keys.get(tenant, [])
+        named = {name.lower(): value for name, value in headers.items()}
+        return is_signed(named, body, keys, now=time.time())
 
     def tries(self, key: str) -> int:
         """Count a try of an occurrence; gives how many there were before."""
@@ -101,18 +117,20 @@ def receiving() -> Iterator[Receiver]:
             arrived_at = datetime.now(UTC)
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             key = self.headers.get("Idempotency-Key", "")
+            tenant = self.headers.get("Puntual-Tenant", "")
             status = book.status_for(self.path, key)
             book.add(
                 Arrival(
                     path=self.path,
                     key=key,
-                    tenant=self.headers.get("Puntual-Tenant", ""),
+                    tenant=tenant,
                     schedule=self.headers.get("Puntual-Schedule", ""),
                     scheduled_for=self.headers.get("Puntual-Scheduled-For", ""),
                     attempt=int(self.headers.get("Puntual-Attempt", "0")),
                     arrived_at=arrived_at,
                     status=status,
                     body=body,
+                    is_signed=book.is_signed(tenant, self.headers, body),
                 )
             )
             if status == HANGS:

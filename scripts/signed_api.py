@@ -68,6 +68,11 @@ class SignedApi:
     def register(self, tenant: str, **settings: object) -> None:
         self.call("PUT", f"v1/tenants/{quote(tenant)}", settings).expect(200)
 
+    def webhook_keys(self, tenant: str) -> list[str]:
+        """The keys that sign a tenant's webhooks, the newest first."""
+        shown = self.call("GET", f"v1/tenants/{quote(tenant)}/webhook-keys").expect(200).body
+        return [each["key"] for each in shown["keys"]]
+
     def create(self, tenant: str, schedule: Mapping[str, object]) -> dict[str, Any]:
         answer = self.call("POST", f"v1/tenants/{quote(tenant)}/schedules", schedule).expect(201)
         created: dict[str, Any] = answer.body

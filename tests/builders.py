@@ -16,7 +16,7 @@ from puntual.domain.policies import Policies
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleState, ScheduleVersion, head_of
 from puntual.domain.shard import Shard
-from puntual.domain.target import Target, WebhookTarget
+from puntual.domain.target import Delivery, Target, WebhookTarget
 from puntual.domain.tenant import ScheduleId, Tenant, TenantId
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -223,9 +223,42 @@ def a_shard(shard: int = 0, *, now: datetime = NINE) -> Shard:
 
 
 def a_tenant(
-    tenant: str = TENANT, *, schedules_max: int = 100, target_queues: tuple[str, ...] = ()
+    tenant: str = TENANT,
+    *,
+    schedules_max: int = 100,
+    targets: tuple[str, ...] = (),
+    roles: tuple[str, ...] = (),
+    key_generation: int = 1,
 ) -> Tenant:
-    return Tenant(tenant=TenantId(tenant), schedules_max=schedules_max, target_queues=target_queues)
+    return Tenant(
+        tenant=TenantId(tenant),
+        schedules_max=schedules_max,
+        targets=targets,
+        roles=roles,
+        key_generation=key_generation,
+    )
+
+
+def a_delivery(
+    target: Target = TARGET,
+    *,
+    attempt: int = 1,
+    round_: int = 0,
+    payload: str = '{"invoice":7}',
+    keys: tuple[bytes, ...] = (),
+    is_try: bool = False,
+) -> Delivery:
+    """Ten seconds are left of it at nine."""
+    return Delivery(
+        occurrence=an_occurrence(),
+        attempt=attempt,
+        round=round_,
+        target=target,
+        payload=payload,
+        deadline=NINE + timedelta(seconds=10),
+        keys=keys,
+        is_try=is_try,
+    )
 
 
 def a_forged_page_token(content: bytes, *, listing: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
 from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import Schedules
 from puntual.application.show_schedule import ShownSchedule
@@ -15,6 +16,7 @@ from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
@@ -22,12 +24,20 @@ from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.scripted_targets import ScriptedTargets
 
 RETENTION = timedelta(days=40)
 OWN_QUEUE = "arn:aws:sqs:us-east-1:123456789012:puntual-target-acme"
+BUS = "arn:aws:events:us-east-1:123456789012:event-bus/orders"
+ROLE = "arn:aws:iam::123456789012:role/puntual-target-acme"
 AUTHOR = "arn:aws:iam::123456789012:user/ana"
 KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
-LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(seconds=840))
+LIMITS = Limits(
+    environment="prod",
+    tzdata="2026.1",
+    plain_http=False,
+    delivery_timeout_max=timedelta(seconds=840),
+)
 
 
 def a_definition(expression: str = "rate(5 minutes)", **fields: object) -> Definition:
@@ -46,13 +56,25 @@ class World:
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     ids: CountingIds = field(default_factory=CountingIds)
+    targets: ScriptedTargets = field(default_factory=ScriptedTargets)
+    root_secret: FixedRootSecret = field(default_factory=FixedRootSecret)
     schedules: InMemorySchedules = field(init=False)
     plane: ControlPlane = field(init=False)
 
     def __post_init__(self) -> None:
         self.schedules = InMemorySchedules(agenda=self.agenda, tenants=self.tenants)
-        self.tenants.register(a_tenant(target_queues=(OWN_QUEUE,)))
+        self.tenants.register(a_tenant(targets=(OWN_QUEUE, BUS), roles=(ROLE,)))
         self.plane = self.plane_on(self.schedules)
+
+    @property
+    def deliver(self) -> DeliverOccurrence:
+        return DeliverOccurrence(
+            tenants=self.tenants,
+            root_secret=self.root_secret,
+            webhooks=self.targets,
+            aws=self.targets,
+            clock=self.clock,
+        )
 
     def plane_on(self, schedules: Schedules) -> ControlPlane:
         plan_cursors = PlanCursors(
@@ -78,6 +100,7 @@ class World:
             ids=self.ids,
             limits=LIMITS,
             retention=RETENTION,
+            deliver=self.deliver,
         )
 
     def created(

@@ -1,7 +1,7 @@
 """What answers look like: documents of schedules, occurrences and tenants as JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta, timezone
 from typing import Any, assert_never
 from zoneinfo import ZoneInfo
@@ -14,14 +14,17 @@ from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.preview_rule import PreviewedRule
 from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
+from puntual.application.try_target import Tried
 from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, Written
-from puntual.domain.instant import text_of
+from puntual.domain.instant import MILLISECOND, text_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
+from puntual.domain.target import Delivered, Failed
 from puntual.domain.tenant import Tenant, TenantId
 from puntual.domain.timeline import Entry, Fire, run_of, state_of
+from puntual.domain.webhook_keys import WebhookKey
 from puntual.domain.zone_names import canonical_zone
 
 JSON = "application/json"
@@ -188,12 +191,28 @@ def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
             assert_never(entry)
 
 
-def tenant_document(tenant: Tenant) -> dict[str, Any]:
+def tenant_document(tenant: Tenant, external_id: str) -> dict[str, Any]:
     return {
         "tenant": tenant.tenant,
         "schedules_max": tenant.schedules_max,
-        "target_queues": list(tenant.target_queues),
+        "targets": list(tenant.targets),
+        "roles": list(tenant.roles),
+        "external_id": external_id,
         "usage": {"schedules": tenant.schedules},
+    }
+
+
+def keys_document(keys: Sequence[WebhookKey]) -> dict[str, Any]:
+    return {"keys": [{"generation": key.generation, "key": key.text} for key in keys]}
+
+
+def tried_document(tried: Tried) -> dict[str, Any]:
+    result = tried.result
+    return {
+        "result": "delivered" if isinstance(result, Delivered) else "failed",
+        "detail": result.detail,
+        "retryable": isinstance(result, Failed) and result.retryable,
+        "duration_ms": tried.duration // MILLISECOND,
     }
 
 

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import occurrences, previews, schedules, tenants
+from functions.api import occurrences, previews, schedules, targets, tenants
 from functions.api.desk import Desk
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
 from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
@@ -26,6 +26,7 @@ from functions.api.problems import (
 )
 from functions.api.requests import Malformed, json_object
 from functions.api.schedules import SCHEDULE, SCHEDULES
+from functions.api.targets import KEYS, TRY
 from functions.api.tenants import FORECAST, TENANT
 from puntual import bootstrap
 from puntual.domain.errors import Conflict, Rejected, Unavailable
@@ -34,6 +35,9 @@ METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 METHODS_OF: Mapping[str, frozenset[str]] = {
     TENANT: frozenset({"GET", "PUT"}),
     FORECAST: frozenset({"GET"}),
+    TRY: frozenset({"POST"}),
+    KEYS: frozenset({"GET"}),
+    f"{KEYS}/rotate": frozenset({"POST"}),
     SCHEDULES: frozenset({"GET", "POST"}),
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),
@@ -49,7 +53,13 @@ NOWHERE = "/"
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_object)
-for router in (tenants.router, schedules.router, previews.router, occurrences.router):
+for router in (
+    tenants.router,
+    targets.router,
+    schedules.router,
+    previews.router,
+    occurrences.router,
+):
     app.include_router(router)
 
 

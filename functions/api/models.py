@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from puntual.domain.definition import (
+    AwsDefinition,
     Definition,
-    QueueDefinition,
     RuleDefinition,
+    TargetDefinition,
     WebhookDefinition,
 )
 from puntual.domain.errors import Rejected
@@ -19,7 +20,15 @@ from puntual.domain.instant import text_of, truncated_to_millisecond
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.preview import PREVIEW_FIRES_DEFAULT, PREVIEW_FIRES_MAX
 from puntual.domain.schedule import ScheduleVersion
-from puntual.domain.target import QueueTarget, Target, WebhookTarget
+from puntual.domain.target import (
+    DETAIL_TYPE_DEFAULT,
+    FACTS,
+    SOURCE_DEFAULT,
+    AwsTarget,
+    Service,
+    Target,
+    WebhookTarget,
+)
 from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
@@ -100,11 +109,59 @@ class WebhookBody(Body):
     url: str
     timeout_seconds: int = Field(default=10, ge=1, le=TIMEOUT_SECONDS_MAX)
 
+    def definition(self) -> WebhookDefinition:
+        return WebhookDefinition(url=self.url, timeout=timedelta(seconds=self.timeout_seconds))
 
-class QueueBody(Body):
+
+class AwsBody(Body):
     within = "target."
+    type: str
+    role_arn: str | None = None
+
+    def definition(self) -> AwsDefinition:
+        service = Service(self.type)
+        members = self.model_dump()
+        return AwsDefinition(
+            service=service,
+            arn=members[FACTS[service].field],
+            role_arn=self.role_arn,
+            source=members.get("source", ""),
+            detail_type=members.get("detail_type", ""),
+        )
+
+
+class QueueBody(AwsBody):
     type: Literal["sqs"]
     queue_arn: str
+
+
+class TopicBody(AwsBody):
+    type: Literal["sns"]
+    topic_arn: str
+
+
+class BusBody(AwsBody):
+    type: Literal["eventbridge"]
+    bus_arn: str
+    source: str = SOURCE_DEFAULT
+    detail_type: str = DETAIL_TYPE_DEFAULT
+
+
+class FunctionBody(AwsBody):
+    type: Literal["lambda"]
+    function_arn: str
+
+
+class StateMachineBody(AwsBody):
+    type: Literal["step_functions"]
+    state_machine_arn: str
+
+
+TargetBody = Annotated[
+    WebhookBody | QueueBody | TopicBody | BusBody | FunctionBody | StateMachineBody,
+    Field(discriminator="type"),
+]
+TARGET_TYPES = ("webhook", *Service)
 
 
 class RuleBody(Body):
@@ -136,7 +193,7 @@ class PreviewBody(RuleBody):
 class DefinitionBody(RuleBody):
     misfire: MisfireBody = Field(default_factory=MisfireBody)
     retry: RetryBody = Field(default_factory=RetryBody)
-    target: WebhookBody | QueueBody = Field(discriminator="type")
+    target: TargetBody
     payload: Any = Field(default=None, repr=False)
 
     def definition(self) -> Definition:
@@ -152,7 +209,7 @@ class DefinitionBody(RuleBody):
                 retry=self._retry(),
                 window=timedelta(seconds=self.flexible_window_seconds),
             ),
-            target=self._target(),
+            target=self.target.definition(),
             payload=self.payload,
         )
 
@@ -170,12 +227,6 @@ class DefinitionBody(RuleBody):
             base=timedelta(seconds=self.retry.base_seconds),
             cap=timedelta(seconds=self.retry.cap_seconds),
         )
-
-    def _target(self) -> WebhookDefinition | QueueDefinition:
-        if isinstance(self.target, QueueBody):
-            return QueueDefinition(queue_arn=self.target.queue_arn)
-        timeout = timedelta(seconds=self.target.timeout_seconds)
-        return WebhookDefinition(url=self.target.url, timeout=timeout)
 
 
 class CreateBody(DefinitionBody):
@@ -196,7 +247,20 @@ class CreateBody(DefinitionBody):
 
 class TenantBody(Body):
     schedules_max: int = SCHEDULES_MAX_DEFAULT
-    target_queues: list[str] = Field(default_factory=list)
+    targets: list[str] = Field(default_factory=list)
+    roles: list[str] = Field(default_factory=list)
+
+
+class RotationBody(Body):
+    generation: int
+
+
+class TryBody(Body):
+    target: TargetBody
+    payload: Any = Field(default=None, repr=False)
+
+    def definition(self) -> TargetDefinition:
+        return self.target.definition()
 
 
 def definition_document(version: ScheduleVersion) -> dict[str, Any]:
@@ -263,8 +327,15 @@ def _target_document(target: Target) -> dict[str, Any]:
         case WebhookTarget():
             timeout = _seconds(target.timeout)
             return {"type": "webhook", "url": target.url, "timeout_seconds": timeout}
-        case QueueTarget():
-            return {"type": "sqs", "queue_arn": target.arn}
+        case AwsTarget():
+            document = {
+                "type": target.service.value,
+                FACTS[target.service].field: target.arn,
+                "role_arn": target.role_arn,
+            }
+            if target.service is Service.EVENTBRIDGE:
+                document |= {"source": target.source, "detail_type": target.detail_type}
+            return document
 
 
 def _seconds(duration: timedelta) -> int:

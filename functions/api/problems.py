@@ -8,7 +8,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from functions.api.models import FIELD_LENGTH_MAX, shown
+from functions.api.models import FIELD_LENGTH_MAX, TARGET_TYPES, shown
 from puntual.application.create_schedule import IdempotencyKeyReused
 from puntual.domain.definition import PayloadTooLarge
 from puntual.domain.errors import Conflict, Rejected, Unavailable
@@ -131,7 +131,7 @@ def _field(error: Mapping[str, Any]) -> str:
     steps = [str(step) for step in error["loc"]]
     if steps and steps[0] in {"body", "query", "path", "header"} and len(steps) > 1:
         steps = steps[1:]
-    if len(steps) > 1 and steps[0] == "target" and steps[1] in {"webhook", "sqs"}:
+    if len(steps) > 1 and steps[0] == "target" and steps[1] in TARGET_TYPES:
         del steps[1]
     if error["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         steps.append("type")
@@ -150,10 +150,12 @@ def _shown(error: Mapping[str, Any]) -> object:
     return shown(value)
 
 
+_ONE_OF_THE_TYPES = f"one of {', '.join(TARGET_TYPES)}"
+
 ALLOWED_OF: Mapping[str, str] = {
     "missing": "a value; it is required",
-    "union_tag_invalid": "'webhook' or 'sqs'",
-    "union_tag_not_found": "'webhook' or 'sqs'",
+    "union_tag_invalid": _ONE_OF_THE_TYPES,
+    "union_tag_not_found": _ONE_OF_THE_TYPES,
     "literal_error": "{expected}",
     "enum": "{expected}",
     "greater_than_equal": "at least {ge}",

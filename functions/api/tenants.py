@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from functions.api.answers import answer, forecast_document, tenant_document
 from functions.api.desk import check_query, desk_of, new_router
 from functions.api.models import TenantBody
-from puntual.domain.tenant import tenant_id_of
+from puntual.domain.tenant import Tenant, external_id_of, tenant_id_of
 
 TENANT = "/v1/tenants/<tenant>"
 FORECAST = "/v1/tenants/<tenant>/forecast"
@@ -25,15 +25,16 @@ def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
     registered = desk_of(router).plane.register_tenant(
         tenant_id_of(tenant),
         schedules_max=body.schedules_max,
-        target_queues=tuple(body.target_queues),
+        targets=tuple(body.targets),
+        roles=tuple(body.roles),
     )
-    return answer(tenant_document(registered))
+    return _shown(registered)
 
 
 @router.get(TENANT)
 def show(tenant: str) -> Response[str]:
     check_query(router)
-    return answer(tenant_document(desk_of(router).plane.show_tenant(tenant_id_of(tenant))))
+    return _shown(desk_of(router).plane.show_tenant(tenant_id_of(tenant)))
 
 
 @router.get(FORECAST)
@@ -44,3 +45,8 @@ def forecast(tenant: str) -> Response[str]:
     if forecast.unreadable:
         logger.warning("rules left out", tenant=owner, schedules=forecast.unreadable)
     return answer(forecast_document(owner, forecast))
+
+
+def _shown(tenant: Tenant) -> Response[str]:
+    environment = desk_of(router).plane.environment
+    return answer(tenant_document(tenant, external_id_of(environment, tenant.tenant)))

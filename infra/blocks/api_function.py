@@ -5,11 +5,18 @@ from constructs import Construct
 from infra.blocks import grants
 from infra.blocks.function import PuntualFunction, Runtime
 from infra.blocks.tables import BY_SPREAD, BY_TENANT, Tables
+from infra.blocks.targets import Targets
 
 
 class ApiFunction(Construct):
     def __init__(
-        self, scope: Construct, construct_id: str, *, runtime: Runtime, tables: Tables
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        runtime: Runtime,
+        tables: Tables,
+        targets: Targets,
     ) -> None:
         super().__init__(scope, construct_id)
         self.function = PuntualFunction(
@@ -42,5 +49,8 @@ class ApiFunction(Construct):
                 grants.on_table(
                     tables.idempotency, "GetItem", "PutItem", "UpdateItem", "DeleteItem"
                 ),
+                # A target is tried by the very permissions that will deliver to it.
+                *targets.permissions,
             ],
         ).function
+        targets.acknowledge(self)

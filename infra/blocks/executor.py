@@ -5,23 +5,28 @@ pollers and concurrency limit, so none can starve another, while code, role, log
 processes are shared and there is one thing to deploy, watch and kill in tests.
 """
 
-import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.blocks import grants
-from infra.blocks.acknowledgements import acknowledge
 from infra.blocks.function import PuntualFunction, Runtime
 from infra.blocks.lanes import Lanes
 from infra.blocks.tables import Tables
+from infra.blocks.targets import Targets
 
 MESSAGES_PER_BATCH = 10
-TARGET_QUEUE_NAMES = "puntual-target-*"
 
 
 class Executor(Construct):
     def __init__(
-        self, scope: Construct, construct_id: str, *, runtime: Runtime, tables: Tables, lanes: Lanes
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        runtime: Runtime,
+        tables: Tables,
+        lanes: Lanes,
+        targets: Targets,
     ) -> None:
         super().__init__(scope, construct_id)
         self.function = PuntualFunction(
@@ -36,24 +41,18 @@ class Executor(Construct):
                 grants.on_table(tables.occurrences, "GetItem", "PutItem"),
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
+                # What a tenant may name is looked up again at each delivery.
+                grants.on_table(tables.tenants, "GetItem"),
                 grants.consume(lanes.queues),
                 grants.send(lanes.queues),
-                grants.find_and_send(f"arn:{cdk.Aws.PARTITION}:sqs:*:*:{TARGET_QUEUE_NAMES}"),
+                *targets.permissions,
             ],
         ).function
         concurrency = runtime.environment.max_concurrency
         self._serve("Strict", lanes.strict.queue.queue_arn, concurrency.strict)
         self._serve("Flexible", lanes.flexible.queue.queue_arn, concurrency.flexible)
         self._serve("Recovery", lanes.recovery.queue.queue_arn, concurrency.recovery)
-        acknowledge(
-            self,
-            {
-                f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:sqs:*:*:{TARGET_QUEUE_NAMES}]": (
-                    "Tenants' target queues are registered at run time, in accounts of their own;"
-                    " the name's prefix, and the queue's own policy, say which take part."
-                )
-            },
-        )
+        targets.acknowledge(self)
 
     def _serve(self, lane: str, queue_arn: str, concurrency: int) -> None:
         # A limit on the source, never reserved concurrency: the throttles of the latter raise

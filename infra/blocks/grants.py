@@ -9,6 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_sqs as sqs
 
 
@@ -35,10 +36,6 @@ def send(queues: Sequence[sqs.Queue]) -> iam.PolicyStatement:
     return _allow("sqs", ("SendMessage",), [queue.queue_arn for queue in queues])
 
 
-def find_and_send(arn: str) -> iam.PolicyStatement:
-    return _allow("sqs", ("GetQueueUrl", "SendMessage"), [arn])
-
-
 def consume(queues: Sequence[sqs.Queue]) -> iam.PolicyStatement:
     actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
     return _allow("sqs", actions, [queue.queue_arn for queue in queues])
@@ -46,6 +43,15 @@ def consume(queues: Sequence[sqs.Queue]) -> iam.PolicyStatement:
 
 def invoke(function: lambda_.Function) -> iam.PolicyStatement:
     return _allow("lambda", ("InvokeFunction",), [function.function_arn])
+
+
+def read_secret(secret: secretsmanager.Secret) -> iam.PolicyStatement:
+    return _allow("secretsmanager", ("GetSecretValue",), [secret.secret_arn])
+
+
+def on_targets(service: str, resources: str, *actions: str) -> iam.PolicyStatement:
+    """Allow actions on resources of any account, by their names alone."""
+    return _allow(service, actions, [resources])
 
 
 def write_logs(group: logs.LogGroup) -> iam.PolicyStatement:

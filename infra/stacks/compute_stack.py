@@ -15,6 +15,7 @@ from infra.blocks.function import Runtime
 from infra.blocks.planner import Planner, Ticker
 from infra.blocks.relay import Relay
 from infra.blocks.replanner import Replanner
+from infra.blocks.targets import Targets
 from infra.blocks.undeliverable import Undeliverable
 from infra.environments import Environment
 from infra.stacks.storage_stack import StorageStack
@@ -39,16 +40,19 @@ class ComputeStack(cdk.Stack):
             settings=_settings(environment, storage),
         )
         tables, lanes = storage.tables, storage.lanes
+        targets = Targets(root_secret=storage.webhook_root_secret)
         self.planner = Planner(self, "Planner", runtime=runtime, tables=tables, lanes=lanes)
         self.ticker = Ticker(
             self, "Ticker", runtime=runtime, tables=tables, planner=self.planner.function
         )
         self.relay = Relay(self, "Relay", runtime=runtime, tables=tables, lanes=lanes)
-        self.executor = Executor(self, "Executor", runtime=runtime, tables=tables, lanes=lanes)
+        self.executor = Executor(
+            self, "Executor", runtime=runtime, tables=tables, lanes=lanes, targets=targets
+        )
         self.undeliverable = Undeliverable(
             self, "Undeliverable", runtime=runtime, tables=tables, lanes=lanes
         )
-        self.api = ApiFunction(self, "Api", runtime=runtime, tables=tables)
+        self.api = ApiFunction(self, "Api", runtime=runtime, tables=tables, targets=targets)
         self.replanner = Replanner(self, "Replanner", runtime=runtime, tables=tables)
         self.alarms = Alarms(self, "Alarms", environment=environment)
         self._name_functions()
@@ -95,6 +99,8 @@ def _settings(environment: Environment, storage: StorageStack) -> Mapping[str, s
     return {
         **storage.tables.names(),
         **storage.lanes.urls(),
+        "ENVIRONMENT": environment.name,
+        "WEBHOOK_ROOT_SECRET_ARN": storage.webhook_root_secret.secret_arn,
         "SHARD_COUNT": str(environment.shard_count),
         "HORIZON_SECONDS": str(environment.horizon_seconds),
         "RETENTION_DAYS": str(environment.retention_days),

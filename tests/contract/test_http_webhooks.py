@@ -1,5 +1,7 @@
 """The webhook adapter against a real receiver on loopback, polite and hostile."""
 
+import base64
+import hmac
 import http.server
 import ipaddress
 import socket
@@ -7,6 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,12 +23,14 @@ from hypothesis import strategies as st
 
 from puntual.adapters.http_webhooks import HttpWebhooks, _retry_after, is_public, resolved
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
+from puntual.domain.webhook_keys import signature_headers
 from tests.builders import NINE, an_occurrence
 from tests.fakes.manual_clock import ManualClock
 from tests.receivers import Answer, Receiver, answering, receiving
 
 SECRET = "s3cr3t"  # noqa: S105 a payload, not a password
 PAYLOAD = f'{{"token":"{SECRET}"}}'
+KEYS = (b"the new key", b"the one before it")
 FIVE_SECONDS = timedelta(seconds=5)
 SHORT = timedelta(milliseconds=300)
 LONGER_THAN_SHORT = 3.0
@@ -41,6 +46,7 @@ def a_delivery(url: str, *, within: timedelta = FIVE_SECONDS) -> Delivery:
         target=WebhookTarget(url=url),
         payload=PAYLOAD,
         deadline=NINE + within,
+        keys=KEYS,
     )
 
 
@@ -81,7 +87,29 @@ def test_the_receiver_gets_a_post_of_the_payload_with_the_occurrences_names() ->
         "Puntual-Schedule": "invoices",
         "Puntual-Scheduled-For": "2026-11-30T09:00:00.000Z",
         "Puntual-Attempt": "3",
+        **signature_headers(
+            KEYS, message_id=an_occurrence().id, sent_at=NINE, body=PAYLOAD.encode()
+        ),
     }
+
+
+def test_the_signature_is_of_the_bytes_that_are_sent_and_has_a_part_for_each_key() -> None:
+    with receiving(answering(200)) as receiver:
+        deliver(receiver)
+    [(_, headers, body)] = receiver.requests
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    parts = [part.removeprefix("v1,") for part in headers["webhook-signature"].split(" ")]
+    assert [base64.b64decode(part) for part in parts] == [
+        hmac.digest(key, signed, "sha256") for key in KEYS
+    ]
+
+
+def test_nothing_leaves_unsigned() -> None:
+    with receiving(answering(200)) as receiver:
+        unsigned = replace(a_delivery(f"http://127.0.0.1:{receiver.port}/"), keys=())
+        with pytest.raises(AssertionError):
+            webhooks().deliver(unsigned)
+    assert receiver.requests == []
 
 
 def test_a_url_without_a_path_asks_for_the_root() -> None:
@@ -99,6 +127,7 @@ def test_a_payload_beyond_ascii_is_sent_as_utf_8() -> None:
             target=WebhookTarget(url=f"http://127.0.0.1:{receiver.port}/"),
             payload='"ñandú"',
             deadline=NINE + FIVE_SECONDS,
+            keys=KEYS,
         )
         webhooks().deliver(delivery)
     assert receiver.requests[0][2] == '"ñandú"'.encode()
@@ -371,6 +400,7 @@ REFUSED = Failed(
         "[64:ff9b::808:808]",
         "[64:ff9b:1::a9fe:a9fe]",
         "[2002:7f00:1::]",
+        "[::ffff:0:7f00:1]",  # IPv4-translated
         "[2001:0:7f00:1::]",
         "[fe80::1]",
         "[fc00::1]",
@@ -397,7 +427,7 @@ def test_an_embedded_address_is_never_more_public_than_by_itself(
     ip: ipaddress.IPv4Address,
 ) -> None:
     assert is_public(f"::ffff:{ip}") == is_public(str(ip))
-    for embedding in ("64:ff9b::", "::"):
+    for embedding in ("64:ff9b::", "::", "::ffff:0:"):
         assert not is_public(f"{embedding}{ip}")
 
 

@@ -25,7 +25,7 @@ from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.forecast import RulePage
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
-from puntual.domain.target import QueueTarget
+from puntual.domain.target import AwsTarget, Service
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.builders import (
     NINE,
@@ -100,7 +100,13 @@ def test_a_schedule_that_nobody_made_is_absent(world: World) -> None:
         a_version(
             rule=FULL_RULE,
             policies=FULL_POLICIES,
-            target=QueueTarget(arn="arn:aws:sqs:us-east-1:123456789012:puntual-target-a.fifo"),
+            target=AwsTarget(
+                service=Service.EVENTBRIDGE,
+                arn="arn:aws:events:us-east-1:123456789012:event-bus/orders",
+                role_arn="arn:aws:iam::123456789012:role/puntual-target-a",
+                source="acme.orders",
+                detail_type="Order Due",
+            ),
             payload='{"name":"¡olé! 🎉","half":"\\ud83d"}',
             request="fingerprint",
         ),

@@ -12,9 +12,11 @@ from puntual.domain.errors import Unavailable
 from puntual.domain.tenant import TenantId
 from tests.builders import TENANT, a_schedule, a_tenant, a_version
 from tests.contract.conftest import Aws, World
-from tests.contract.sdk import refusing
+from tests.contract.sdk import refusing, repeating
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:puntual-target-bills"
+
+ROLE = "arn:aws:iam::123456789012:role/puntual-target-acme"
 
 
 @pytest.fixture
@@ -27,14 +29,14 @@ def test_a_tenant_that_nobody_registered_is_absent(tenants: Tenants) -> None:
 
 
 def test_a_tenant_is_read_as_it_was_registered(tenants: Tenants) -> None:
-    registered = a_tenant(schedules_max=7, target_queues=(QUEUE, f"{QUEUE}.fifo"))
+    registered = a_tenant(schedules_max=7, targets=(QUEUE, f"{QUEUE}.fifo"), roles=(ROLE,))
     assert tenants.register(registered) == registered
     assert tenants.get(TENANT) == registered
     assert tenants.get(TenantId("other")) is None
 
 
 def test_registering_again_keeps_the_count(world: World) -> None:
-    world.tenants.register(a_tenant(schedules_max=7, target_queues=(QUEUE,)))
+    world.tenants.register(a_tenant(schedules_max=7, targets=(QUEUE,)))
     world.schedules.create(a_schedule(), a_version(), None, shard=0)
     changed = world.tenants.register(replace(a_tenant(schedules_max=9), schedules=55))
     assert changed == replace(a_tenant(schedules_max=9), schedules=1)
@@ -55,3 +57,32 @@ def test_a_throttle_is_unavailable(
     client = bound(RegistrationRow, aws.world.tenants.table)._get_connection().connection.client
     with refusing(client, operation, "ThrottlingException"), pytest.raises(Unavailable):
         call(aws.world.tenants)
+
+
+def test_a_key_generation_is_raised_once_for_the_one_that_was_seen(tenants: Tenants) -> None:
+    tenants.register(a_tenant())
+    once = tenants.raise_key_generation(TENANT, seen=1)
+    again = tenants.raise_key_generation(TENANT, seen=1)
+    assert once == again == a_tenant(key_generation=2)
+    third = tenants.raise_key_generation(TENANT, seen=2)
+    assert third == a_tenant(key_generation=3)
+
+
+def test_p9_a_raise_that_the_sdk_repeats_raises_once(aws: Aws) -> None:
+    assert isinstance(aws.world.tenants, DynamoDbTenants)
+    aws.world.tenants.register(a_tenant())
+    client = bound(RegistrationRow, aws.world.tenants.table)._get_connection().connection.client
+    with repeating(client, "UpdateItem"):
+        raised = aws.world.tenants.raise_key_generation(TENANT, seen=1)
+    assert raised == a_tenant(key_generation=2)
+
+
+def test_registering_again_keeps_the_key_generation(tenants: Tenants) -> None:
+    tenants.register(a_tenant())
+    tenants.raise_key_generation(TENANT, seen=1)
+    assert tenants.register(a_tenant(schedules_max=5)).key_generation == 2
+
+
+def test_nobodys_key_generation_is_raised(tenants: Tenants) -> None:
+    assert tenants.raise_key_generation(TENANT, seen=1) is None
+    assert tenants.get(TENANT) is None

@@ -82,6 +82,7 @@ def api(outputs: dict[str, Any]) -> SignedApi:
 def stage(api: SignedApi, receiver: Receiver, outputs: dict[str, Any]) -> Stage:
     tenant = f"t-{uuid.uuid4().hex[:8]}"
     api.register(tenant)
+    receiver.book.trust(tenant, api.webhook_keys(tenant))
     return Stage(api=api, receiver=receiver, tenant=tenant, outputs=outputs)
 
 

@@ -33,6 +33,7 @@ def test_a_one_off_made_five_seconds_ahead_arrives_within_two_seconds_of_its_tim
     assert timedelta(0) <= lag <= ON_TIME
     assert arrival.scheduled_for == fire
     assert arrival.attempt == 1
+    assert arrival.is_signed
     row = stage.wait_for_state(made["id"], fire, "SUCCEEDED", seconds=10)
     assert row["id"] == arrival.key
     assert stage.api.schedule(stage.tenant, made["id"])["state"] == "COMPLETED"
@@ -67,7 +68,7 @@ def test_a_queue_receives_the_payload_under_the_occurrence_id(stage: Stage, *, f
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
         "QueueArn"
     ]
-    stage.api.register(stage.tenant, target_queues=[arn])
+    stage.api.register(stage.tenant, targets=[arn])
     expression, fire = at_in(3)
     target = {"type": "sqs", "queue_arn": arn}
     made = stage.create(expression=expression, target=target, payload={"order": 7})

@@ -14,9 +14,19 @@ class InMemoryTenants:
 
     def register(self, tenant: Tenant) -> Tenant:
         known = self.rows.get(tenant.tenant)
-        registered = replace(tenant, schedules=known.schedules if known else 0)
+        registered = replace(
+            tenant,
+            schedules=known.schedules if known else 0,
+            key_generation=known.key_generation if known else 1,
+        )
         self.rows[tenant.tenant] = registered
         return registered
+
+    def raise_key_generation(self, tenant: TenantId, *, seen: int) -> Tenant | None:
+        row = self.rows.get(tenant)
+        if row is not None and row.key_generation == seen:
+            self.rows[tenant] = replace(row, key_generation=seen + 1)
+        return self.rows.get(tenant)
 
     def count(self, tenant: TenantId, change: int) -> None:
         """Count schedules; a part of the transactions that create and cancel them."""

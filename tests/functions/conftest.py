@@ -1,8 +1,10 @@
 """The API's function on fakes, its idempotency table on moto."""
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from logging import StreamHandler
 from typing import Any
 
 import boto3
@@ -11,7 +13,9 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from moto import mock_aws
 
 from functions.api.desk import Desk
+from functions.api.handler import logger as api_logger
 from functions.api.handler import respond
+from functions.executor.handler import logger as executor_logger
 from tests.control_plane_world import World
 from tests.functions.api_gateway_events import an_event
 
@@ -55,6 +59,17 @@ class Api:
         answer = respond(event, self.context, self.desk)
         headers = {name: values[0] for name, values in answer["multiValueHeaders"].items()}
         return Answered(status=answer["statusCode"], headers=headers, text=answer["body"])
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What the functions write to their logs, every key of it."""
+    said = io.StringIO()
+    handlers = {logger.registered_handler for logger in (api_logger, executor_logger)}
+    before = {each: each.setStream(said) for each in handlers if isinstance(each, StreamHandler)}
+    yield said
+    for handler, stream in before.items():
+        handler.setStream(stream)
 
 
 @pytest.fixture(scope="session")

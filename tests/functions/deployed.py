@@ -32,6 +32,7 @@ from tests.contract.tables import make_tables
 
 EVENTS = Path(__file__).parent / "events"
 SHARD = 3
+ROOT = "the root of all keys"
 
 SETTINGS = {
     "SCHEDULES_TABLE": "schedules",
@@ -45,6 +46,8 @@ SETTINGS = {
     "PLANNER_FUNCTION_NAME": "puntual-prod-planner",
     "RETENTION_DAYS": "30",
     "HORIZON_SECONDS": "600",
+    "ENVIRONMENT": "prod",
+    "WEBHOOK_ROOT_SECRET_ARN": "webhook-root",
     "SHARD_COUNT": "128",
     "DELIVERY_TIMEOUT_MAX_SECONDS": "60",
     "ALLOW_PRIVATE_TARGETS": "true",
@@ -120,6 +123,7 @@ def deployed() -> Iterator[Deployed]:
         dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
         make_tables(dynamodb)
         urls = {lane: sqs.create_queue(QueueName=lane)["QueueUrl"] for lane in Lane}
+        boto3.client("secretsmanager").create_secret(Name="webhook-root", SecretString=ROOT)
         for name, value in SETTINGS.items():
             patch.setenv(name, value)
         for lane, url in urls.items():

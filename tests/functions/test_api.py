@@ -22,7 +22,7 @@ from puntual.domain.run import RunState
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.tenant import TenantId
 from tests.builders import NINE, a_note, a_rule, a_run, a_span, a_tenant, an_occurrence
-from tests.control_plane_world import OWN_QUEUE, World
+from tests.control_plane_world import OWN_QUEUE, ROLE, World
 from tests.fakes.hostile import HostileSchedules, Hostility
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.functions.api_gateway_events import CALLER, an_event
@@ -157,7 +157,7 @@ def test_every_field_can_be_given(api: Api) -> None:
     )
     body = answer.body
     assert body["start_at"] == "2026-11-30T23:00:00.000Z"
-    assert body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE}
+    assert body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE, "role_arn": None}
     assert body["flexible_window_seconds"] == 86_400
     assert body["retry"]["max_attempts"] == 20
 
@@ -608,7 +608,7 @@ def test_a_patch_can_change_the_kind_of_target(api: Api) -> None:
     created(api)
     target = {"type": "sqs", "queue_arn": OWN_QUEUE, "url": None, "timeout_seconds": None}
     answer = api.call("PATCH", SCHEDULE, {"target": target}, headers=FIRST)
-    assert answer.body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE}
+    assert answer.body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE, "role_arn": None}
 
 
 @pytest.mark.parametrize(
@@ -893,13 +893,15 @@ def test_a_ref_is_decoded_once(api: Api, ref: str) -> None:
 
 def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
     created(api)
-    body = {"schedules_max": 5, "target_queues": [OWN_QUEUE]}
+    body = {"schedules_max": 5, "targets": [OWN_QUEUE]}
     registered = api.call("PUT", "/v1/tenants/acme", body)
     assert registered.status == 200
     assert registered.body == {
         "tenant": "acme",
         "schedules_max": 5,
-        "target_queues": [OWN_QUEUE],
+        "targets": [OWN_QUEUE],
+        "roles": [],
+        "external_id": "puntual/prod/acme",
         "usage": {"schedules": 1},
     }
     assert api.call("GET", "/v1/tenants/acme").body == registered.body
@@ -912,8 +914,11 @@ def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
         ("/v1/tenants/..", {}, "tenant"),
         ("/v1/tenants/acme", {"schedules_max": -1}, "schedules_max"),
         ("/v1/tenants/acme", {"schedules_max": "5"}, "schedules_max"),
-        ("/v1/tenants/acme", {"target_queues": "arn"}, "target_queues"),
-        ("/v1/tenants/acme", {"target_queues": ["arn:aws:sqs:x:1:y"]}, "target_queues.0"),
+        ("/v1/tenants/acme", {"targets": "arn"}, "targets"),
+        ("/v1/tenants/acme", {"targets": ["arn:aws:sqs:x:1:y"]}, "targets.0"),
+        ("/v1/tenants/acme", {"roles": ["arn:aws:iam::123456789012:role/admin"]}, "roles.0"),
+        ("/v1/tenants/acme", {"roles": [f"{ROLE}{n}" for n in range(21)]}, "roles"),
+        ("/v1/tenants/acme", {"external_id": "puntual/prod/globex"}, "external_id"),
         ("/v1/tenants/acme", {"weight": 2}, "weight"),
     ],
 )

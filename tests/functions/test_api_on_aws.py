@@ -23,6 +23,8 @@ SETTINGS = {
     "SHARDS_TABLE": "shards",
     "TENANTS_TABLE": "tenants",
     "IDEMPOTENCY_TABLE": "idempotency",
+    "ENVIRONMENT": "prod",
+    "WEBHOOK_ROOT_SECRET_ARN": "webhook-root",
     "SHARD_COUNT": "4",
     "HORIZON_SECONDS": "600",
     "RETENTION_DAYS": "30",

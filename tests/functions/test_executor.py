@@ -1,3 +1,4 @@
+import io
 import threading
 from copy import deepcopy
 from dataclasses import replace
@@ -16,8 +17,9 @@ from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import RunState
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import WebhookTarget
-from tests.builders import a_message, a_rule, a_version, an_occurrence
-from tests.functions.deployed import Deployed, LambdaContext, deployed, recorded
+from puntual.domain.webhook_keys import keys_of, signature_headers
+from tests.builders import a_message, a_rule, a_tenant, a_version, an_occurrence
+from tests.functions.deployed import ROOT, Deployed, LambdaContext, deployed, recorded
 from tests.receivers import Answer, Receiver, answering, receiving
 
 LANE = recorded("sqs_strict_lane")
@@ -120,6 +122,34 @@ def test_p7_a_message_that_could_not_be_parked_is_kept() -> None:
         world.sqs.delete_queue(QueueUrl=world.queue_urls[Lane.STRICT])
         assert kept(handler(an_event(message), LambdaContext())) == ["message-0"]
         assert state_of(world, message.occurrence) is RunState.RETRY_WAIT
+
+
+def test_no_log_shows_a_payload_a_key_or_the_root_of_keys(
+    logged: io.StringIO,
+) -> None:
+    message = a_due_message()
+    with receiving(answering(400)) as receiver, deployed() as world:
+        with_receiver(world, message, receiver)
+        handler(an_event(message), LambdaContext())
+    [(_, headers, body)] = receiver.requests
+    assert "settled" in logged.getvalue()
+    signature = headers["webhook-signature"].removeprefix("v1,")
+    for secret in (ROOT, body.decode(), signature):
+        assert secret not in logged.getvalue()
+
+
+def test_a_webhook_is_signed_with_the_key_that_the_tenant_is_shown() -> None:
+    message = a_due_message()
+    with receiving(answering(200)) as receiver, deployed() as world:
+        with_receiver(world, message, receiver)
+        handler(an_event(message), LambdaContext())
+    (key,) = keys_of(a_tenant(message.occurrence.tenant), root=ROOT.encode())
+    [(_, headers, body)] = receiver.requests
+    sent_at = datetime.fromtimestamp(int(headers["webhook-timestamp"]), tz=UTC)
+    signed = signature_headers(
+        (key.secret,), message_id=message.occurrence.id, sent_at=sent_at, body=body
+    )
+    assert headers.items() >= signed.items()
 
 
 def meeting(number: int) -> Answer:

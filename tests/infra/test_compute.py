@@ -26,6 +26,8 @@ LANE_URLS = {"STRICT_QUEUE_URL", "FLEXIBLE_QUEUE_URL", "RECOVERY_QUEUE_URL"}
 SETTINGS = {
     *TABLES,
     *LANE_URLS,
+    "ENVIRONMENT",
+    "WEBHOOK_ROOT_SECRET_ARN",
     "SHARD_COUNT",
     "HORIZON_SECONDS",
     "RETENTION_DAYS",
@@ -42,6 +44,16 @@ CONSUME = {
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",
     "sqs:ChangeMessageVisibility",
+}
+# What delivers to a target, and what tries one.
+TARGETS: Mapping[str, set[str]] = {
+    ":sqs:*:*:puntual-target-*": {"sqs:GetQueueUrl", "sqs:SendMessage"},
+    ":sns:*:*:puntual-target-*": {"sns:Publish"},
+    ":events:*:*:event-bus/puntual-target-*": {"events:PutEvents"},
+    ":lambda:*:*:function:puntual-target-*": {"lambda:InvokeFunction"},
+    ":states:*:*:stateMachine:puntual-target-*": {"states:StartExecution"},
+    ":iam::*:role/puntual-target-*": {"sts:AssumeRole", "sts:TagSession"},
+    "WebhookRootSecret": {"secretsmanager:GetSecretValue"},
 }
 # Function → resource → actions, without writing its own log, which all may. They are what the
 # adapters of its use cases call: a transaction asks for its parts' actions (put, update), a batch
@@ -99,7 +111,8 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage", *CONSUME},
         "Flexible": {"sqs:SendMessage", *CONSUME},
         "Recovery": {"sqs:SendMessage", *CONSUME},
-        ":sqs:*:*:puntual-target-*": {"sqs:GetQueueUrl", "sqs:SendMessage"},
+        "Tenants": {"dynamodb:GetItem"},
+        **TARGETS,
     },
     "undeliverable": {
         "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
@@ -133,6 +146,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
             "dynamodb:UpdateItem",
             "dynamodb:DeleteItem",
         },
+        **TARGETS,
     },
 }
 
@@ -169,8 +183,8 @@ def short_name(resource: Any) -> str:
         case {"Fn::GetAtt": [logical_id, _]}:
             return construct_name(logical_id)
         case {"Fn::ImportValue": exported}:
-            _, _, attribute_of = exported.partition("ExportsOutputFnGetAtt")
-            name = construct_name(re.split(r"(?:Arn|StreamArn)[0-9A-F]{8}$", attribute_of)[0])
+            attribute_of = re.split(r"ExportsOutput(?:FnGetAtt|Ref)", exported)[1]
+            name = construct_name(re.split(r"(?:Arn|StreamArn)?[0-9A-F]{8}$", attribute_of)[0])
             return f"{name} stream" if "StreamArn" in attribute_of else name
         case {"Fn::Join": [_, parts]}:
             return "".join(short_name(part) for part in parts if part != "arn:")
@@ -307,6 +321,7 @@ def test_every_function_gets_all_settings_that_are_read_and_no_other(
         settings = properties["Environment"]["Variables"]
         own = {"PLANNER_FUNCTION_NAME"} if function == "ticker" else set()
         assert settings.keys() == SETTINGS | own
+        assert settings["ENVIRONMENT"] == name
         assert settings["SHARD_COUNT"] == str(ENVIRONMENTS[name].shard_count)
         assert settings["ALLOW_PRIVATE_TARGETS"] == ("true" if name == "local" else "false")
         assert settings["PYTHONTZPATH"] == ""

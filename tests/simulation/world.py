@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import control_plane_of
+from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
@@ -28,6 +29,7 @@ from puntual.domain.run import RETENTION_MIN
 from puntual.domain.tenant import Tenant
 from tests.builders import HORIZON
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.hostile import (
     HostileAgenda,
     HostileLanes,
@@ -43,6 +45,7 @@ from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.recording_planners import RecordingPlanners
+from tests.fakes.scripted_targets import ScriptedTargets
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
@@ -64,7 +67,12 @@ from tests.simulation.workload import LENGTHS, TENANT, Workload
 
 SHARDS = (1, 2, 4)
 SHARDS_DIRECTED = 4
-LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=1))
+LIMITS = Limits(
+    environment="local",
+    tzdata="2026.1",
+    plain_http=False,
+    delivery_timeout_max=timedelta(minutes=1),
+)
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
 """Once the faults are over for so long, ticks come every five minutes: little is left to do."""
@@ -255,6 +263,13 @@ class World:
             clock=clock,
             ids=ids,
             limits=LIMITS,
+            deliver=DeliverOccurrence(
+                tenants=self.fake_tenants,
+                root_secret=FixedRootSecret(),
+                webhooks=ScriptedTargets(),
+                aws=ScriptedTargets(),
+                clock=clock,
+            ),
             retention=RETENTION_MIN,
         )
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
@@ -281,8 +296,7 @@ class World:
         self.receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
         self.execute = parts.execute(
             settle_message=settle_message,
-            webhooks=self.receivers,
-            queues=self.receivers,
+            targets=self.receivers,
             chance=SeededChance(self.scheduler),
         )
         self.bury = parts.bury(settle_message=settle_message)

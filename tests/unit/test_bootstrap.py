@@ -23,6 +23,8 @@ ENVIRONMENT = {
     "FLEXIBLE_QUEUE_URL": "https://sqs.example/flexible",
     "RECOVERY_QUEUE_URL": "https://sqs.example/recovery",
     "PLANNER_FUNCTION_NAME": "planner",
+    "ENVIRONMENT": "prod",
+    "WEBHOOK_ROOT_SECRET_ARN": "arn:aws:secretsmanager:us-east-1:123456789012:secret:root",
     "SHARD_COUNT": "128",
     "HORIZON_SECONDS": "600",
     "RETENTION_DAYS": "30",
@@ -57,6 +59,7 @@ CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.limits,
     bootstrap.control_plane,
     bootstrap.idempotency_store,
+    bootstrap.root_secret,
     bootstrap.settings,
 )
 

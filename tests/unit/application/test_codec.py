@@ -18,6 +18,7 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind
 from puntual.domain.page import Planned
 from puntual.domain.run import RunState
+from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.zone_names import zone_names
 from tests.builders import (
     NINE,
@@ -69,6 +70,44 @@ def test_a_message_keeps_what_it_went_through() -> None:
         "delay_ms": 9000,
     }
     assert codec.message_of_body(text) == message
+
+
+@pytest.mark.parametrize(
+    ("target", "written"),
+    [
+        (
+            WebhookTarget(url="https://acme.example/hook"),
+            {"url": "https://acme.example/hook", "timeout_ms": 10_000},
+        ),
+        (
+            AwsTarget(service=Service.SQS, arn="arn:q"),
+            {"service": "sqs", "arn": "arn:q", "timeout_ms": 45_000},
+        ),
+        (
+            AwsTarget(
+                service=Service.EVENTBRIDGE,
+                arn="arn:b",
+                role_arn="arn:r",
+                source="acme",
+                detail_type="Order Due",
+            ),
+            {
+                "service": "eventbridge",
+                "arn": "arn:b",
+                "role_arn": "arn:r",
+                "source": "acme",
+                "detail_type": "Order Due",
+                "timeout_ms": 45_000,
+            },
+        ),
+    ],
+)
+def test_a_target_is_written_as_it_was_in_the_deployment_before(
+    target: Target, written: dict[str, object]
+) -> None:
+    text = codec.version_text(a_version(target=target))
+    assert json.loads(text)["target"] == written
+    assert codec.version_of_text(text, until=None).target == target
 
 
 def test_keys_that_a_later_version_adds_are_passed_over() -> None:

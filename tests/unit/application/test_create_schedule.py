@@ -13,16 +13,16 @@ from puntual.application.ports import CreateResult
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.agenda import Cursor
 from puntual.domain.definition import (
+    AwsDefinition,
     NestedTooDeeply,
     PayloadTooLarge,
-    QueueDefinition,
     WebhookDefinition,
 )
 from puntual.domain.errors import Rejected, Unavailable
 from puntual.domain.expression import AtInThePast, InvalidExpression, UnknownTimeZone
 from puntual.domain.policies import Policies, RetryPolicy
 from puntual.domain.schedule import DuplicateSchedule, Schedule, ScheduleState, ScheduleVersion
-from puntual.domain.target import QueueTarget
+from puntual.domain.target import AwsTarget, Service
 from puntual.domain.tenant import ScheduleId, ScheduleQuotaReached, TenantId, UnknownTenant
 from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.control_plane_world import AUTHOR, KEY, OWN_QUEUE, World, a_definition
@@ -86,8 +86,8 @@ def test_without_id_and_key_the_id_is_random(world: World) -> None:
 
 
 def test_a_queue_that_the_tenant_registered_is_a_target(world: World) -> None:
-    shown = world.created(target=QueueDefinition(queue_arn=OWN_QUEUE))
-    assert shown.version.target == QueueTarget(arn=OWN_QUEUE)
+    shown = world.created(target=AwsDefinition(service=Service.SQS, arn=OWN_QUEUE))
+    assert shown.version.target == AwsTarget(service=Service.SQS, arn=OWN_QUEUE)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_queue_that_the_tenant_registered_is_a_target(world: World) -> None:
             "target.timeout_seconds",
         ),
         (
-            {"target": QueueDefinition(queue_arn=f"{OWN_QUEUE}-of-another")},
+            {"target": AwsDefinition(service=Service.SQS, arn=f"{OWN_QUEUE}-of-another")},
             Rejected,
             "target.queue_arn",
         ),

@@ -10,7 +10,7 @@ from puntual.domain.message import Message
 from puntual.domain.policies import Policies, RetryPolicy
 from puntual.domain.run import Run, RunState
 from puntual.domain.schedule import ScheduleState
-from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, QueueTarget
+from puntual.domain.target import AwsTarget, Delivered, Delivery, DeliveryResult, Failed, Service
 from tests.builders import NINE, TARGET, a_message, a_rule, a_run, a_version, an_occurrence
 from tests.fakes.hostile import Rates
 from tests.fakes.scripted_targets import ScriptedTargets
@@ -20,7 +20,9 @@ FIRE = NINE + timedelta(minutes=5)
 MESSAGE = a_message(an_occurrence(scheduled_for=FIRE), enqueued_at=FIRE)
 LAST = replace(a_rule(), end_at=FIRE)
 REFUSED = Failed(detail="HTTP 503", retryable=True)
-QUEUE = QueueTarget(arn="arn:aws:sqs:eu-west-1:123456789012:puntual-target-orders")
+QUEUE = AwsTarget(
+    service=Service.SQS, arn="arn:aws:sqs:eu-west-1:123456789012:puntual-target-orders"
+)
 
 
 def a_world(*, rule_ends: bool = False) -> World:
@@ -78,13 +80,14 @@ def test_the_claim_stands_before_the_target_is_called() -> None:
     assert seen[0].lease_until == FIRE + TARGET.timeout + RECORD_TIME
 
 
-def test_a_queue_target_is_delivered_through_its_queue() -> None:
+def test_a_target_in_aws_is_delivered_to_with_the_payload_of_this_attempt() -> None:
     world = World()
     world.clock.advance_to(FIRE)
-    world.holds(a_version(target=QUEUE))
+    world.holds(a_version(target=QUEUE, payload='{"at":"<scheduled_for>, try <attempt>"}'))
     execute(world)
-    assert [delivery.target for delivery in world.queue_targets.deliveries] == [QUEUE]
-    assert world.targets.deliveries == []
+    [delivery] = world.targets.deliveries
+    assert (delivery.target, delivery.round) == (QUEUE, 0)
+    assert delivery.payload == '{"at":"2026-11-30T09:05:00.000Z, try 1"}'
 
 
 def test_p3_an_occurrence_runs_under_its_own_versions_target_and_payload() -> None:

@@ -76,8 +76,8 @@ def test_a_prefix_that_no_id_has_is_refused(world: World) -> None:
 
 def test_a_registration_is_put_whole_and_usage_stays(world: World) -> None:
     world.created()
-    tenant = world.plane.register_tenant(TENANT, schedules_max=7, target_queues=())
-    assert (tenant.schedules_max, tenant.schedules, tenant.target_queues) == (7, 1, ())
+    tenant = world.plane.register_tenant(TENANT, schedules_max=7, targets=())
+    assert (tenant.schedules_max, tenant.schedules, tenant.targets) == (7, 1, ())
     assert world.plane.show_tenant(TENANT) == tenant
     with pytest.raises(UnknownTenant):
         world.plane.show_tenant(TenantId("nobody"))
@@ -88,8 +88,8 @@ def test_a_registration_is_put_whole_and_usage_stays(world: World) -> None:
     [
         (-1, (), "schedules_max"),
         (SCHEDULES_MAX_LIMIT + 1, (), "schedules_max"),
-        (1, (OWN_QUEUE, "arn:aws:sqs:us-east-1:123456789012:orders"), "target_queues.1"),
-        (1, tuple(f"{OWN_QUEUE}{n}" for n in range(51)), "target_queues"),
+        (1, (OWN_QUEUE, "arn:aws:s3:::orders"), "targets.1"),
+        (1, tuple(f"{OWN_QUEUE}{n}" for n in range(51)), "targets"),
     ],
 )
 def test_a_bad_registration_names_its_field(
@@ -97,6 +97,6 @@ def test_a_bad_registration_names_its_field(
 ) -> None:
     before = world.writes()
     with pytest.raises(Rejected) as caught:
-        world.plane.register_tenant(TENANT, schedules_max=schedules_max, target_queues=queues)
+        world.plane.register_tenant(TENANT, schedules_max=schedules_max, targets=queues)
     assert caught.value.field == field
     assert world.writes() == before

@@ -74,7 +74,6 @@ class World:
     zone_releases: InMemoryZoneReleases = field(default_factory=InMemoryZoneReleases)
     planners: RecordingPlanners = field(default_factory=RecordingPlanners)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
-    queue_targets: ScriptedTargets = field(default_factory=ScriptedTargets)
     ids: CountingIds = field(default_factory=CountingIds)
     die_at: int | None = None
     at_io: Callable[[str], None] = lambda _: None
@@ -198,8 +197,7 @@ class World:
     def execute(self) -> ExecuteOccurrence:
         return ExecuteOccurrence(
             settle_message=self.settle_message,
-            webhooks=self.targets,
-            queues=self.queue_targets,
+            targets=self.targets,
             chance=FixedChance(0.5),
         )
 

@@ -1,16 +1,21 @@
+import json
 from datetime import timedelta
 
 import pytest
 
 from puntual.domain.errors import Rejected
 from puntual.domain.target import (
+    FACTS,
+    AwsTarget,
     Delivery,
-    QueueTarget,
-    is_target_queue,
-    queue_target_of,
+    Service,
+    aws_target_of,
+    check_target_arn,
+    payload_bytes_max_of,
     webhook_target_of,
+    why_unregistered,
 )
-from tests.builders import NINE, TARGET, an_occurrence
+from tests.builders import NINE, TARGET, a_delivery, a_tenant, an_occurrence
 
 SECONDS = timedelta(seconds=5)
 ARN = "arn:aws:sqs:eu-west-1:123456789012:puntual-target-orders"
@@ -77,24 +82,55 @@ BAD_URLS = [
     7,
     b"https://acme.example/",
 ]
-GOOD_ARNS = [
-    ARN,
-    ARN + ".fifo",
-    "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:puntual-target-a",
+ROLE = "arn:aws:iam::123456789012:role/puntual-target-acme"
+
+ARNS = [
+    (Service.SQS, ARN),
+    (Service.SQS, ARN + ".fifo"),
+    (Service.SQS, "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:puntual-target-a"),
+    (Service.SNS, "arn:aws:sns:eu-west-1:123456789012:puntual-target-news"),
+    (Service.SNS, "arn:aws:sns:eu-west-1:123456789012:puntual-target-news.fifo"),
+    (Service.EVENTBRIDGE, "arn:aws:events:eu-west-1:123456789012:event-bus/puntual-target-a.b"),
+    (Service.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:puntual-target-f"),
+    (Service.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:puntual-target-f:live"),
+    (Service.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:puntual-target-f:$LATEST"),
+    (
+        Service.STEP_FUNCTIONS,
+        "arn:aws:states:eu-west-1:123456789012:stateMachine:puntual-target-m",
+    ),
+    (
+        Service.STEP_FUNCTIONS,
+        "arn:aws:states:eu-west-1:123456789012:stateMachine:puntual-target-m:live",
+    ),
 ]
-BAD_ARNS = [
+NO_ARNS = [
     "",
-    "arn:aws:sqs:eu-west-1:123456789012:orders",
-    "arn:aws:sqs:eu-west-1:123456789012:puntual-strict",
-    "arn:aws:sqs:eu-west-1:123456789012:puntual-target-",
-    "arn:aws:sns:eu-west-1:123456789012:puntual-target-orders",
+    "arn:aws:s3:::puntual-target-orders",
     "arn:aws:sqs:eu-west-1:1234:puntual-target-orders",
+    "arn:aws:sqs:eu-west-1:123456789012:puntual target",
+    "arn:aws:sqs:eu-west-1:123456789012:puntual-target-" + "x" * 61,
+    "arn:aws:sqs:*:123456789012:puntual-target-orders",
+    "arn:aws:sns:eu-west-1:123456789012:puntual-target-news:subscription",
+    "arn:aws:events:eu-west-1:123456789012:rule/puntual-target-a",
+    "arn:aws:events:eu-west-1:123456789012:event-bus/aws.partner/acme/1",
+    "arn:aws:lambda:eu-west-1:123456789012:layer:puntual-target-f",
+    "arn:aws:lambda:eu-west-1:123456789012:function:puntual-target-f:live:2",
+    "arn:aws:states:eu-west-1:123456789012:execution:puntual-target-m:x",
+    "arn:aws:states:eu-west-1:123456789012:stateMachine:puntual-target-m/map",
     ARN + "\n",
     ARN + ".fifo.fifo",
     ARN + ":x",
     " " + ARN,
-    "arn:aws:sqs:eu-west-1:123456789012:puntual-target-" + "x" * 61,
 ]
+OUTSIDE = [
+    (Service.SQS, "arn:aws:sqs:eu-west-1:123456789012:orders"),
+    (Service.SQS, "arn:aws:sqs:eu-west-1:123456789012:puntual-prod-strict"),
+    (Service.SNS, "arn:aws:sns:eu-west-1:123456789012:news"),
+    (Service.EVENTBRIDGE, "arn:aws:events:eu-west-1:123456789012:event-bus/default"),
+    (Service.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:puntual-prod-executor"),
+    (Service.STEP_FUNCTIONS, "arn:aws:states:eu-west-1:123456789012:stateMachine:m"),
+]
+EVENT = {"source": "acme.orders", "detail_type": "Order Due"}
 
 
 @pytest.mark.parametrize("url", GOOD_URLS)
@@ -117,28 +153,136 @@ def test_plain_http_is_taken_only_where_the_environment_allows_it() -> None:
         webhook_target_of(url, timeout=SECONDS, plain_http=False)
 
 
-@pytest.mark.parametrize("arn", GOOD_ARNS)
-def test_a_queue_that_the_tenant_registered_is_taken(arn: str) -> None:
-    assert queue_target_of(arn, registered=(arn,)) == QueueTarget(arn=arn)
-    assert QueueTarget(arn=arn).is_fifo == arn.endswith(".fifo")
+@pytest.mark.parametrize(("service", "arn"), ARNS)
+def test_a_resource_that_the_tenant_registered_is_taken(service: Service, arn: str) -> None:
+    check_target_arn("targets.0", arn)
+    tenant = a_tenant(targets=(arn,))
+    target = aws_target_of(service, arn, tenant=tenant, **EVENT)
+    assert (target.service, target.arn, target.role_arn) == (service, arn, None)
+    assert target.is_fifo == arn.endswith(".fifo")
+    assert target.region in {"eu-west-1", "us-gov-west-1"}
+    assert why_unregistered(target, tenant) is None
 
 
-@pytest.mark.parametrize("arn", BAD_ARNS)
-def test_a_queue_that_the_executor_may_not_send_to_is_refused_though_registered(arn: str) -> None:
-    assert not is_target_queue(arn)
+@pytest.mark.parametrize("arn", NO_ARNS)
+@pytest.mark.parametrize("service", Service)
+def test_what_is_no_arn_of_a_target_is_refused_though_registered(
+    service: Service, arn: str
+) -> None:
+    with pytest.raises(Rejected, match=r"targets\.3: .*one of these: queue, topic, event bus"):
+        check_target_arn("targets.3", arn)
     with pytest.raises(Rejected):
-        queue_target_of(arn, registered=(arn,))
+        aws_target_of(service, arn, tenant=a_tenant(targets=(arn,)), **EVENT)
+
+
+@pytest.mark.parametrize(("service", "arn"), ARNS)
+def test_a_resource_of_another_service_is_refused(service: Service, arn: str) -> None:
+    for other in set(Service) - {service}:
+        with pytest.raises(Rejected, match=f"target.{FACTS[other].field}"):
+            aws_target_of(other, arn, tenant=a_tenant(targets=(arn,)), **EVENT)
 
 
 @pytest.mark.parametrize("arn", [ARN, None, 7, (ARN,)])
-def test_a_queue_of_another_tenant_is_refused(arn: object) -> None:
+def test_a_resource_of_another_tenant_is_refused(arn: object) -> None:
     with pytest.raises(Rejected) as caught:
-        queue_target_of(arn, registered=(ARN + "-2",))
+        aws_target_of(Service.SQS, arn, tenant=a_tenant(targets=(ARN + "-2",)))
     assert caught.value.field == "target.queue_arn"
+
+
+@pytest.mark.parametrize(("service", "arn"), OUTSIDE)
+def test_without_a_role_the_name_must_be_one_that_puntuals_own_role_may_call(
+    service: Service, arn: str
+) -> None:
+    tenant = a_tenant(targets=(arn,), roles=(ROLE,))
+    check_target_arn("targets.0", arn)
+    with pytest.raises(Rejected, match="begins with puntual-target-"):
+        aws_target_of(service, arn, tenant=tenant, **EVENT)
+    assert aws_target_of(service, arn, tenant=tenant, role_arn=ROLE, **EVENT).role_arn == ROLE
+
+
+def test_a_role_that_is_not_registered_is_refused() -> None:
+    with pytest.raises(Rejected) as caught:
+        aws_target_of(Service.SQS, ARN, tenant=a_tenant(targets=(ARN,)), role_arn=ROLE)
+    assert (caught.value.field, caught.value.value) == ("target.role_arn", ROLE)
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        ({**EVENT, "source": ""}, "target.source"),
+        ({**EVENT, "source": "aws.s3"}, "target.source"),
+        ({**EVENT, "source": "a b"}, "target.source"),
+        ({**EVENT, "source": "x" * 257}, "target.source"),
+        ({**EVENT, "detail_type": ""}, "target.detail_type"),
+        ({**EVENT, "detail_type": "x" * 129}, "target.detail_type"),
+        ({**EVENT, "detail_type": "a\nb"}, "target.detail_type"),
+    ],
+)
+def test_an_events_names_are_bounded(event: dict[str, str], field: str) -> None:
+    arn = "arn:aws:events:eu-west-1:123456789012:event-bus/puntual-target-a"
+    with pytest.raises(Rejected) as caught:
+        aws_target_of(Service.EVENTBRIDGE, arn, tenant=a_tenant(targets=(arn,)), **event)
+    assert caught.value.field == field
+
+
+def test_what_was_taken_out_of_the_registration_is_told() -> None:
+    target = AwsTarget(service=Service.SQS, arn=ARN, role_arn=ROLE)
+    assert why_unregistered(target, a_tenant(targets=(ARN,), roles=(ROLE,))) is None
+    without_target = why_unregistered(target, a_tenant(roles=(ROLE,)))
+    assert without_target == "the queue is not registered any more"
+    without_role = why_unregistered(target, a_tenant(targets=(ARN,)))
+    assert without_role == "the role is not registered any more"
+    assert why_unregistered(TARGET, a_tenant()) is None
+
+
+def test_every_service_takes_the_payload_that_it_is_said_to_take_with_its_names_beside_it() -> None:
+    limits = {
+        Service.SQS: 1_048_576,
+        Service.SNS: 262_144,
+        Service.EVENTBRIDGE: 262_144,
+        Service.LAMBDA: 1_000_000,
+        Service.STEP_FUNCTIONS: 262_144,
+    }
+    for service, limit in limits.items():
+        target = AwsTarget(service=service, arn=ARN)
+        longest = a_delivery(target, payload="x" * payload_bytes_max_of(target))
+        names = sum(len(name) + len(text) + len("String") for name, text in longest.told().items())
+        assert len(longest.enveloped()) <= limit
+        assert len(longest.payload) + names + 128 + 256 <= limit
+
+
+def test_a_delivery_is_named_anew_in_each_round_and_not_in_each_attempt() -> None:
+    names = [a_delivery(attempt=attempt).once_name for attempt in (1, 2)]
+    assert names == [an_occurrence().id] * 2
+    assert a_delivery(round_=2).once_name == f"{an_occurrence().id}-2"
+
+
+def test_an_envelope_holds_the_payload_as_it_is_beside_the_names() -> None:
+    assert json.loads(a_delivery(attempt=3, payload='["é"]').enveloped()) == {
+        "puntual": {
+            "idempotency_key": an_occurrence().id,
+            "tenant": "acme",
+            "schedule": "invoices",
+            "scheduled_for": "2026-11-30T09:00:00.000Z",
+            "attempt": 3,
+            "try": False,
+        },
+        "payload": ["é"],
+    }
+
+
+def test_only_a_try_says_that_it_is_one() -> None:
+    assert a_delivery(is_try=True).told()["Puntual-Try"] == "true"
+    assert "Puntual-Try" not in a_delivery().told()
 
 
 def test_a_delivery_does_not_show_its_payload_where_it_is_printed() -> None:
     delivery = Delivery(
-        occurrence=an_occurrence(), attempt=1, target=TARGET, payload="secret", deadline=NINE
+        occurrence=an_occurrence(),
+        attempt=1,
+        target=TARGET,
+        payload="secret",
+        deadline=NINE,
+        keys=(b"secret",),
     )
     assert "secret" not in repr(delivery)

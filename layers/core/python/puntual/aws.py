@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from botocore.client import BaseClient
 from botocore.exceptions import (
     ClientError,
     ConnectionError,  # noqa: A004 botocore's own name; both kinds of error mean a lost network
@@ -16,6 +17,7 @@ from pynamodb.exceptions import PynamoDBException
 from pynamodb.models import Model
 
 from puntual.domain.errors import Unavailable
+from puntual.domain.target import AwsTarget
 from puntual.domain.tenant import TenantId
 
 if TYPE_CHECKING:
@@ -25,25 +27,49 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef as PutItem
     from mypy_boto3_dynamodb.type_defs import ScanInputTypeDef as Scan
     from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef as MessageAttribute
+    from mypy_boto3_stepfunctions import SFNClient
+    from mypy_boto3_sts import STSClient
+    from mypy_boto3_sts.type_defs import CredentialsTypeDef as Credentials
 else:  # the stubs are for the checker; they are no part of the layer
     from botocore.client import BaseClient as DynamoDBClient
+    from botocore.client import BaseClient as EventBridgeClient
     from botocore.client import BaseClient as LambdaClient
+    from botocore.client import BaseClient as SFNClient
+    from botocore.client import BaseClient as SNSClient
     from botocore.client import BaseClient as SQSClient
+    from botocore.client import BaseClient as STSClient
+    from botocore.client import BaseClient as SecretsManagerClient
 
-    MessageAttribute = PutItem = ReadRequest = Scan = Value = WriteRequest = dict[str, Any]
+    Credentials = MessageAttribute = PutItem = ReadRequest = dict[str, Any]
+    Scan = Value = WriteRequest = dict[str, Any]
 
 __all__ = [
+    "Credentials",
     "DynamoDBClient",
+    "EventBridgeClient",
     "LambdaClient",
     "MessageAttribute",
     "PutItem",
+    "SFNClient",
+    "SNSClient",
     "SQSClient",
+    "STSClient",
     "Scan",
+    "SecretsManagerClient",
     "WriteRequest",
 ]
+
+type ClientOf = Callable[[str, AwsTarget, TenantId], BaseClient]
+"""Gives the SDK's client of a service for a target, with the credentials that it asks for.
+
+Raises what botocore does where there are none to be had.
+"""
 
 type Item = dict[str, Value]
 """A row as the low-level client gives and takes it."""
@@ -192,13 +218,15 @@ REGISTRATION = "registration"
 
 
 class RegistrationRow(Model):
-    """A tenant's quota and queues, and the count that the transactions on schedules keep."""
+    """A tenant's quota, targets and roles, the count that transactions on schedules keep."""
 
     tenant = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     schedules_max = NumberAttribute()
     schedules = NumberAttribute(default=0)
-    target_queues = JSONAttribute()
+    targets = JSONAttribute()
+    roles = JSONAttribute()
+    key_generation = NumberAttribute(default=1)
 
 
 def registration_key(tenant: TenantId) -> Item:

@@ -15,8 +15,11 @@ from importlib.metadata import version
 
 import boto3
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
+from botocore.client import BaseClient
 from botocore.config import Config
 
+from puntual.adapters.aws_root_secret import AwsRootSecret
+from puntual.adapters.aws_targets import AwsTargets
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
@@ -27,7 +30,7 @@ from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.adapters.http_webhooks import HttpWebhooks
 from puntual.adapters.lambda_planners import LambdaPlanners
 from puntual.adapters.sqs_lanes import SqsLanes
-from puntual.adapters.sqs_targets import SqsTargets
+from puntual.adapters.sts_clients import StsClients
 from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
@@ -35,6 +38,7 @@ from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
@@ -48,6 +52,7 @@ from puntual.application.ports import (
     Ledger,
     Outbox,
     Planners,
+    RootSecret,
     Schedules,
     Shards,
     Tenants,
@@ -61,12 +66,21 @@ from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
     TRIES_MAX,
+    Credentials,
     DynamoDBClient,
     LambdaClient,
+    SecretsManagerClient,
     SQSClient,
+    STSClient,
 )
 from puntual.domain.definition import Limits
 from puntual.domain.lane import Lane
+
+TARGET_TRIES_MAX = 2
+"""Of a call to a tenant's target: three of them, with their waits, fit into its timeout."""
+
+TRIED_TARGET_TRIES_MAX = 1
+"""Of a call that a caller of the API waits for."""
 
 CONNECTIONS_MAX = 32
 """An executor's batch calls side by side, each with more than one call of its own."""
@@ -126,6 +140,14 @@ class Settings:
         return self._text("IDEMPOTENCY_TABLE")
 
     @property
+    def environment_name(self) -> str:
+        return self._text("ENVIRONMENT")
+
+    @property
+    def webhook_root_secret(self) -> str:
+        return self._text("WEBHOOK_ROOT_SECRET_ARN")
+
+    @property
     def queue_urls(self) -> dict[Lane, str]:
         """All three: who sends to one lane may have to send to any."""
         return {lane: self._text(f"{lane.name}_QUEUE_URL") for lane in Lane}
@@ -178,11 +200,11 @@ def settings() -> Settings:
 # --- clients ----------------------------------------------------------------------------------
 
 
-def _config() -> Config:
+def _config(*, tries: int = TRIES_MAX) -> Config:
     return Config(
         connect_timeout=CONNECT_TIMEOUT_SECONDS,
         read_timeout=READ_TIMEOUT_SECONDS,
-        retries={"total_max_attempts": TRIES_MAX, "mode": "standard"},
+        retries={"total_max_attempts": tries, "mode": "standard"},
         # Half of what a batch call costs in CPU; the adapters' types are checked instead.
         parameter_validation=False,
         tcp_keepalive=True,
@@ -203,6 +225,11 @@ def sqs_client() -> SQSClient:
 @cache
 def lambda_client() -> LambdaClient:
     return boto3.client("lambda", config=_config())
+
+
+@cache
+def secrets_client() -> SecretsManagerClient:
+    return boto3.client("secretsmanager", config=_config())
 
 
 # --- ports ------------------------------------------------------------------------------------
@@ -276,6 +303,42 @@ def planners() -> Planners:
 @cache
 def zone_releases() -> ZoneReleases:
     return DynamoDbZoneReleases(client=dynamodb_client(), table=settings().zone_releases_table)
+
+
+@cache
+def root_secret() -> RootSecret:
+    return AwsRootSecret(
+        client=secrets_client(), clock=clock(), secret_id=settings().webhook_root_secret
+    )
+
+
+def _keys_in(credentials: Credentials) -> dict[str, str]:
+    return {
+        "aws_access_key_id": credentials["AccessKeyId"],
+        "aws_secret_access_key": credentials["SecretAccessKey"],
+        "aws_session_token": credentials["SessionToken"],
+    }
+
+
+def _targets(*, tries: int) -> DeliverOccurrence:
+    config = _config(tries=tries)
+
+    def make(service: str, region: str, credentials: Credentials | None) -> BaseClient:
+        secrets = {} if credentials is None else _keys_in(credentials)
+        client: BaseClient = boto3.client(  # type: ignore[call-overload]  # any service's name
+            service, region_name=region, config=config, **secrets
+        )
+        return client
+
+    sts: STSClient = boto3.client("sts", config=config)
+    clients = StsClients(sts=sts, make=make, clock=clock(), environment=settings().environment_name)
+    return DeliverOccurrence(
+        tenants=tenants(),
+        root_secret=root_secret(),
+        webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
+        aws=AwsTargets(client_of=clients, clock=clock()),
+        clock=clock(),
+    )
 
 
 # --- use cases --------------------------------------------------------------------------------
@@ -361,8 +424,7 @@ def settle_message() -> SettleMessage:
 def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
-        webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
-        queues=SqsTargets(client=sqs_client(), clock=clock()),
+        targets=_targets(tries=TARGET_TRIES_MAX),
         chance=chance(),
     )
 
@@ -375,6 +437,7 @@ def bury_message() -> BuryMessage:
 @cache
 def limits() -> Limits:
     return Limits(
+        environment=settings().environment_name,
         tzdata=zone_release(),
         plain_http=settings().allows_private_targets,
         delivery_timeout_max=settings().delivery_timeout_max,
@@ -392,6 +455,7 @@ def control_plane() -> ControlPlane:
         ids=ids(),
         limits=limits(),
         retention=settings().retention,
+        deliver=_targets(tries=TRIED_TARGET_TRIES_MAX),
     )
 
 

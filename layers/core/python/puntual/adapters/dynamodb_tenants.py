@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from puntual.aws import REGISTRATION, RegistrationRow, bound, unavailable_if_transient
+from pynamodb.exceptions import UpdateError
+
+from puntual.aws import (
+    CONDITION_FAILED,
+    REGISTRATION,
+    RegistrationRow,
+    bound,
+    unavailable_if_transient,
+)
 from puntual.domain.tenant import Tenant, TenantId
 
 
@@ -25,11 +33,27 @@ class DynamoDbTenants:
             row.update(
                 actions=[
                     rows.schedules_max.set(tenant.schedules_max),
-                    rows.target_queues.set(list(tenant.target_queues)),
+                    rows.targets.set(list(tenant.targets)),
+                    rows.roles.set(list(tenant.roles)),
                     rows.schedules.set(rows.schedules | 0),
+                    rows.key_generation.set(rows.key_generation | 1),
                 ]
             )
         return _tenant_of(row)
+
+    def raise_key_generation(self, tenant: TenantId, *, seen: int) -> Tenant | None:
+        """Raise it on condition; a repetition by the SDK meets its own write and reads it."""
+        rows = bound(RegistrationRow, self.table)
+        with unavailable_if_transient("raise a key generation"):
+            try:
+                rows(tenant, REGISTRATION).update(
+                    actions=[rows.key_generation.set(seen + 1)],
+                    condition=rows.key_generation == seen,
+                )
+            except UpdateError as error:
+                if error.cause_response_code != CONDITION_FAILED:
+                    raise
+        return self.get(tenant)
 
 
 def _tenant_of(row: RegistrationRow) -> Tenant:
@@ -37,5 +61,7 @@ def _tenant_of(row: RegistrationRow) -> Tenant:
         tenant=TenantId(row.tenant),
         schedules_max=int(row.schedules_max),
         schedules=int(row.schedules),
-        target_queues=tuple(row.target_queues),
+        targets=tuple(row.targets),
+        roles=tuple(row.roles),
+        key_generation=int(row.key_generation),
     )

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from puntual.application.ports import Clock
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
+from puntual.domain.webhook_keys import signature_headers
 
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
 INTERIM_ANSWERS_MAX = 20
@@ -79,6 +80,7 @@ class HttpWebhooks:
     def deliver(self, delivery: Delivery) -> DeliveryResult:
         """POST the payload once. Whatever the receiver does is a result."""
         assert isinstance(delivery.target, WebhookTarget)
+        assert delivery.keys, "no webhook leaves unsigned"
         seconds = (delivery.deadline - self.clock.now()).total_seconds()
         if seconds <= 0:
             return Failed(detail="timeout before the call", retryable=True)
@@ -161,7 +163,13 @@ class HttpWebhooks:
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         host = url.netloc.rpartition("@")[2]
         body = delivery.payload.encode()
-        connection.request("POST", path, body=body, headers=_headers(host, delivery))
+        headers = _headers(host, delivery) | signature_headers(
+            delivery.keys,
+            message_id=delivery.occurrence.id,
+            sent_at=self.clock.now(),
+            body=body,
+        )
+        connection.request("POST", path, body=body, headers=headers)
         answer = connection.getresponse()
         if ended.is_set():
             raise TimeoutError  # headers that were cut off look as if they had ended there

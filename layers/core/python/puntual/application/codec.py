@@ -27,7 +27,7 @@ from puntual.domain.page import Page, Planned
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
-from puntual.domain.target import QueueTarget, Target, WebhookTarget
+from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.tenant import ScheduleId, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
 from puntual.domain.zone_rules import ZoneRules
@@ -271,15 +271,26 @@ def _target_document(target: Target) -> Document:
     match target:
         case WebhookTarget():
             where: Document = {"url": target.url}
-        case QueueTarget():
-            where = {"queue_arn": target.arn}
+        case AwsTarget():
+            where = {"service": target.service, "arn": target.arn}
+            if target.role_arn is not None:
+                where["role_arn"] = target.role_arn
+            if target.source:
+                where |= {"source": target.source, "detail_type": target.detail_type}
     return where | {"timeout_ms": _milliseconds(target.timeout)}
 
 
 def _target_of(read: Document) -> Target:
     timeout = _duration_of(read["timeout_ms"])
-    if "queue_arn" in read:
-        return QueueTarget(arn=read["queue_arn"], timeout=timeout)
+    if "service" in read:
+        return AwsTarget(
+            service=Service(read["service"]),
+            arn=read["arn"],
+            role_arn=read.get("role_arn"),
+            source=read.get("source", ""),
+            detail_type=read.get("detail_type", ""),
+            timeout=timeout,
+        )
     return WebhookTarget(url=read["url"], timeout=timeout)
 
 

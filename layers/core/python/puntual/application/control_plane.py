@@ -8,6 +8,7 @@ from puntual.application.announced import Announced
 from puntual.application.cancel_schedule import CancelSchedule
 from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.create_schedule import CreateSchedule
+from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.derive_fires import DeriveFires
 from puntual.application.forecast_fires import ForecastFires
 from puntual.application.list_occurrences import ListOccurrences
@@ -18,14 +19,18 @@ from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
 from puntual.application.resume_schedule import ResumeSchedule
+from puntual.application.rotate_webhook_keys import RotateWebhookKeys
 from puntual.application.show_occurrence import ShowOccurrence
 from puntual.application.show_schedule import ShowSchedule
 from puntual.application.show_tenant import ShowTenant
+from puntual.application.show_webhook_keys import ShowWebhookKeys
+from puntual.application.try_target import TryTarget
 from puntual.domain.definition import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
+    environment: str
     create_schedule: CreateSchedule
     show_schedule: ShowSchedule
     list_schedules: ListSchedules
@@ -40,9 +45,12 @@ class ControlPlane:
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
     forecast_fires: ForecastFires
+    show_webhook_keys: ShowWebhookKeys
+    rotate_webhook_keys: RotateWebhookKeys
+    try_target: TryTarget
 
 
-def control_plane_of(
+def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     *,
     schedules: Schedules,
     tenants: Tenants,
@@ -52,11 +60,13 @@ def control_plane_of(
     ids: IdSource,
     limits: Limits,
     retention: timedelta,
+    deliver: DeliverOccurrence,
 ) -> ControlPlane:
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
     derive = DeriveFires(schedules=schedules, retention=retention)
     return ControlPlane(
+        environment=limits.environment,
         create_schedule=CreateSchedule(
             schedules=schedules,
             tenants=tenants,
@@ -87,4 +97,7 @@ def control_plane_of(
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
         forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),
+        show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
+        rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
+        try_target=TryTarget(tenants=tenants, deliver=deliver, clock=clock, ids=ids, limits=limits),
     )

@@ -7,21 +7,14 @@ from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.judgement import RECORD_TIME, Claim, Standing, failed, succeeded
 from puntual.domain.message import Message
 from puntual.domain.run import Run, RunState
-from puntual.domain.target import (
-    Delivered,
-    Delivery,
-    DeliveryResult,
-    Failed,
-    QueueTarget,
-    WebhookTarget,
-)
+from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed
+from puntual.domain.template import rendered, values_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteOccurrence:
     settle_message: SettleMessage
-    webhooks: Targets
-    queues: Targets
+    targets: Targets
     chance: Chance
 
     def __call__(self, message: Message) -> Settled:
@@ -42,21 +35,17 @@ class ExecuteOccurrence:
         if self.settle_message.clock.now() >= deadline:
             # Frozen since the claim: the lease may soon be another's, so the target is not called.
             return None
+        version = standing.version
+        values = values_of(run.occurrence, attempt=run.attempt, time_zone=version.rule.time_zone)
         delivery = Delivery(
             occurrence=run.occurrence,
             attempt=run.attempt,
-            target=standing.version.target,
-            payload=standing.version.payload,
+            round=run.round,
+            target=version.target,
+            payload=rendered(version.payload, values),
             deadline=deadline,
         )
-        return self._record(message, run, self._deliver(delivery), standing)
-
-    def _deliver(self, delivery: Delivery) -> DeliveryResult:
-        match delivery.target:
-            case WebhookTarget():
-                return self.webhooks.deliver(delivery)
-            case QueueTarget():
-                return self.queues.deliver(delivery)
+        return self._record(message, run, self.targets.deliver(delivery), standing)
 
     def _record(
         self, message: Message, run: Run, result: DeliveryResult, standing: Standing

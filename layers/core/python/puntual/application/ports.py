@@ -138,7 +138,13 @@ class Tenants(Protocol):
     def get(self, tenant: TenantId) -> Tenant | None: ...
 
     def register(self, tenant: Tenant) -> Tenant:
-        """Put quota and queues of a tenant, new or known; its count of schedules stays."""
+        """Put quota, targets and roles of a tenant, new or known; its count and keys stay."""
+
+    def raise_key_generation(self, tenant: TenantId, *, seen: int) -> Tenant | None:
+        """Raise a tenant's key generation from `seen` by one; gives the tenant as it is then.
+
+        Where it is another one than `seen`, nothing is written.
+        """
 
 
 class Agenda(Protocol):
@@ -249,6 +255,11 @@ class ZoneReleases(Protocol):
 class Planners(Protocol):
     def start(self, shard: int) -> None:
         """Ask for a planner's pass over a shard, without waiting for it."""
+
+
+class RootSecret(Protocol):
+    def read(self) -> bytes:
+        """The secret that all keys for webhooks are derived from; not empty."""
 
 
 class Targets(Protocol):

@@ -1,11 +1,19 @@
-"""Register a tenant, or change its quota and queues."""
+"""Register a tenant, or change its quota, targets and roles."""
 
 from dataclasses import dataclass
 
 from puntual.application.ports import Tenants
 from puntual.domain.errors import Rejected
-from puntual.domain.target import QUEUE_NAME_PREFIX, is_target_queue
-from puntual.domain.tenant import SCHEDULES_MAX_LIMIT, Tenant, TenantId, target_queues_of
+from puntual.domain.target import check_target_arn
+from puntual.domain.tenant import (
+    ROLES_MAX,
+    SCHEDULES_MAX_LIMIT,
+    TARGETS_MAX,
+    Tenant,
+    TenantId,
+    check_role_arn,
+    checked_list,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,19 +21,25 @@ class RegisterTenant:
     tenants: Tenants
 
     def __call__(
-        self, tenant: TenantId, *, schedules_max: int, target_queues: tuple[str, ...]
+        self,
+        tenant: TenantId,
+        *,
+        schedules_max: int,
+        targets: tuple[str, ...] = (),
+        roles: tuple[str, ...] = (),
     ) -> Tenant:
-        """Put the registration whole; the count of schedules stays. Raises `Rejected`."""
+        """Put the registration whole; count and keys stay. Raises `Rejected`."""
         if not 0 <= schedules_max <= SCHEDULES_MAX_LIMIT:
             raise Rejected("schedules_max", schedules_max, f"0 to {SCHEDULES_MAX_LIMIT}")
-        for number, arn in enumerate(target_queues):
-            if not is_target_queue(arn):
-                allowed = f"the ARN of an SQS queue whose name begins with {QUEUE_NAME_PREFIX}"
-                raise Rejected(f"target_queues.{number}", arn, allowed)
+        for number, arn in enumerate(targets):
+            check_target_arn(f"targets.{number}", arn)
+        for number, arn in enumerate(roles):
+            check_role_arn(f"roles.{number}", arn)
         return self.tenants.register(
             Tenant(
                 tenant=tenant,
                 schedules_max=schedules_max,
-                target_queues=target_queues_of(target_queues),
+                targets=checked_list("targets", targets, at_most=TARGETS_MAX),
+                roles=checked_list("roles", roles, at_most=ROLES_MAX),
             )
         )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
+from puntual.domain.occurrence import Occurrence
 from puntual.domain.policies import WINDOW_MAX, Policies
 from puntual.domain.schedule import (
     PAYLOAD_BYTES_MAX,
@@ -18,10 +19,13 @@ from puntual.domain.schedule import (
 from puntual.domain.smallest_interval import smallest_interval
 from puntual.domain.target import (
     TIMEOUT_DEFAULT,
+    Service,
     Target,
-    queue_target_of,
+    aws_target_of,
+    payload_bytes_max_of,
     webhook_target_of,
 )
+from puntual.domain.template import longest_values_of, rendered
 from puntual.domain.tenant import ScheduleId, Tenant, TenantId
 
 
@@ -32,8 +36,15 @@ class WebhookDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueDefinition:
-    queue_arn: str
+class AwsDefinition:
+    service: Service
+    arn: str
+    role_arn: str | None = None
+    source: str = ""
+    detail_type: str = ""
+
+
+TargetDefinition = WebhookDefinition | AwsDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +67,15 @@ class Definition(RuleDefinition):
     """
 
     policies: Policies = field(default_factory=Policies)
-    target: WebhookDefinition | QueueDefinition
+    target: TargetDefinition
     payload: object = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What an environment allows in definitions, and the zone rules that it computes with."""
+    """An environment: its name, what it allows in definitions, the zone rules it computes with."""
 
+    environment: str
     tzdata: str
     plain_http: bool
     delivery_timeout_max: timedelta
@@ -77,10 +89,12 @@ class NestedTooDeeply(Rejected):
 
 
 class PayloadTooLarge(Rejected):
-    """The payload is beyond what a schedule can hold."""
+    """The payload is beyond what a schedule can hold, or what its target takes."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, rendered_max: int | None = None) -> None:
         allowed = f"at most {PAYLOAD_BYTES_MAX} bytes as compact JSON"
+        if rendered_max is not None:
+            allowed = f"at most {rendered_max} bytes for this target, placeholders replaced"
         super().__init__("payload", f"{size} bytes", allowed)
         self.size = size
 
@@ -103,15 +117,20 @@ def version_of(
     keeps its pace.
     """
     rule = _rule(definition, key=key, effective_from=effective_from, previous=previous)
+    policies = _policies(definition.policies, rule)
+    target, payload = target_of(definition.target, tenant=tenant, limits=limits), definition.payload
+    occurrence = Occurrence(
+        tenant=key.tenant, schedule=key.schedule, version=1, scheduled_for=effective_from
+    )
     version = ScheduleVersion(
         tenant=key.tenant,
         schedule=key.schedule,
         version=1,
         state=ScheduleState.ACTIVE,
         rule=rule,
-        policies=_policies(definition.policies, rule),
-        target=_target(definition.target, tenant=tenant, limits=limits),
-        payload=payload_text(definition.payload),
+        policies=policies,
+        target=target,
+        payload=checked_payload(payload, target=target, occurrence=occurrence),
         effective_from=effective_from,
         author=author,
         tzdata=limits.tzdata,
@@ -208,9 +227,8 @@ def check_window(window: timedelta, rule: Rule) -> None:
         raise Rejected("flexible_window_seconds", seconds, allowed)
 
 
-def _target(
-    target: WebhookDefinition | QueueDefinition, *, tenant: Tenant, limits: Limits
-) -> Target:
+def target_of(target: TargetDefinition, *, tenant: Tenant, limits: Limits) -> Target:
+    """Check a target against the environment and the registration; raises `Rejected`."""
     match target:
         case WebhookDefinition():
             if target.timeout > limits.delivery_timeout_max:
@@ -222,12 +240,28 @@ def _target(
             return webhook_target_of(
                 target.url, timeout=target.timeout, plain_http=limits.plain_http
             )
-        case QueueDefinition():
-            return queue_target_of(target.queue_arn, registered=tenant.target_queues)
+        case AwsDefinition():
+            return aws_target_of(
+                target.service,
+                target.arn,
+                tenant=tenant,
+                role_arn=target.role_arn,
+                source=target.source,
+                detail_type=target.detail_type,
+            )
+
+
+def checked_payload(payload: object, *, target: Target, occurrence: Occurrence) -> str:
+    """Give a payload's text, which its target takes for every occurrence; raises `Rejected`."""
+    text = payload_text(payload)
+    size = len(rendered(text, longest_values_of(occurrence)).encode())
+    if size > payload_bytes_max_of(target):
+        raise PayloadTooLarge(size, rendered_max=payload_bytes_max_of(target))
+    return text
 
 
 def payload_text(payload: object) -> str:
-    """Give the compact JSON text that targets receive; raises `Rejected`."""
+    """Give a payload as compact JSON text; raises `Rejected`."""
     check_depth("payload", payload)
     allowed = "any JSON value, of finite numbers and whole characters"
     try:

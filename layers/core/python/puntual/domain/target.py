@@ -1,29 +1,112 @@
 """Where an occurrence is delivered, and what came of trying."""
 
 import ipaddress
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from urllib.parse import SplitResult, urlsplit
 
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
+from puntual.domain.tenant import Tenant
 
 TIMEOUT_DEFAULT = timedelta(seconds=10)
-QUEUE_TIMEOUT = timedelta(seconds=45)
-"""Bounds the calls that a send may take, each with its repetitions, by the client's settings."""
+SERVICE_TIMEOUT = timedelta(seconds=45)
+"""Bounds the calls that a delivery to AWS may take, each with its repetitions, by the client's
+settings: the role's credentials, a queue's address, the send."""
 
 URL_LENGTH_MAX = 2048
 HOST_LENGTH_MAX = 253
-QUEUE_NAME_PREFIX = "puntual-target-"
+TARGET_NAME_PREFIX = "puntual-target-"
+"""What a resource's name begins with where Puntual's own role calls it."""
 
-_QUEUE_ARN = re.compile(
-    rf"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{{12}}:{QUEUE_NAME_PREFIX}[A-Za-z0-9_-]{{1,60}}(\.fifo)?",
-    re.ASCII,
-)
+SOURCE_DEFAULT = "puntual"
+DETAIL_TYPE_DEFAULT = "Occurrence Due"
+
+_KIB = 1024
+_NAMES_BYTES = 4 * _KIB
+"""More than the names take that go beside a payload, as attributes or in its envelope."""
+
+WEBHOOK_PAYLOAD_BYTES_MAX = 256 * _KIB
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}", re.ASCII)
+_SOURCE = re.compile(r"(?!aws\.)[A-Za-z0-9._/-]{1,256}", re.ASCII)
+_DETAIL_TYPE = re.compile(r"[ -~]{1,128}", re.ASCII)
+
+
+class Service(StrEnum):
+    """A service of AWS that can take an occurrence, by the `type` of its targets."""
+
+    SQS = "sqs"
+    SNS = "sns"
+    EVENTBRIDGE = "eventbridge"
+    LAMBDA = "lambda"
+    STEP_FUNCTIONS = "step_functions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceFacts:
+    """How a service's targets are written, and the longest payload that it takes.
+
+    `resource` is the last part of their ARNs, the resource's own name in its group `name`.
+    """
+
+    noun: str
+    field: str
+    arn_service: str
+    resource: str
+    payload_bytes_max: int
+
+    def name_in(self, arn: str) -> str | None:
+        """Give the name of the resource, None where it is no ARN of this service."""
+        pattern = rf"arn:aws[a-z-]*:{self.arn_service}:[a-z0-9-]+:\d{{12}}:{self.resource}"
+        match = re.fullmatch(pattern, arn, re.ASCII)
+        return None if match is None else match["name"]
+
+
+FACTS: Mapping[Service, ServiceFacts] = {
+    Service.SQS: ServiceFacts(
+        noun="queue",
+        field="queue_arn",
+        arn_service="sqs",
+        resource=r"(?P<name>[A-Za-z0-9_-]{1,75}(\.fifo)?)",
+        payload_bytes_max=1024 * _KIB - _NAMES_BYTES,
+    ),
+    Service.SNS: ServiceFacts(
+        noun="topic",
+        field="topic_arn",
+        arn_service="sns",
+        resource=r"(?P<name>[A-Za-z0-9_-]{1,251}(\.fifo)?)",
+        payload_bytes_max=256 * _KIB - _NAMES_BYTES,
+    ),
+    Service.EVENTBRIDGE: ServiceFacts(
+        noun="event bus",
+        field="bus_arn",
+        arn_service="events",
+        resource=r"event-bus/(?P<name>[A-Za-z0-9._-]{1,256})",
+        # AWS documents 1 MB on newer pages and 256 KB on older ones; the smaller always holds.
+        payload_bytes_max=256 * _KIB - _NAMES_BYTES,
+    ),
+    Service.LAMBDA: ServiceFacts(
+        noun="function",
+        field="function_arn",
+        arn_service="lambda",
+        resource=r"function:(?P<name>[A-Za-z0-9_-]{1,64})(:[A-Za-z0-9_$-]{1,128})?",
+        payload_bytes_max=1_000_000 - _NAMES_BYTES,
+    ),
+    Service.STEP_FUNCTIONS: ServiceFacts(
+        noun="state machine",
+        field="state_machine_arn",
+        arn_service="states",
+        resource=r"stateMachine:(?P<name>[A-Za-z0-9_-]{1,80})(:[A-Za-z0-9_.-]{1,80})?",
+        payload_bytes_max=256 * _KIB - _NAMES_BYTES,
+    ),
+}
+"""To add a service, add its row here and its call in the adapter's table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +118,30 @@ class WebhookTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueTarget:
-    """An SQS queue that the tenant's registration lists; its name says whether it is FIFO."""
+class AwsTarget:
+    """A resource of AWS, called through the tenant's role where there is one.
 
+    `source` and `detail_type` are an event's and empty for every service but EventBridge.
+    """
+
+    service: Service
     arn: str
-    timeout: timedelta = QUEUE_TIMEOUT
+    role_arn: str | None = None
+    source: str = ""
+    detail_type: str = ""
+    timeout: timedelta = SERVICE_TIMEOUT
+
+    @property
+    def region(self) -> str:
+        return self.arn.split(":")[3]
 
     @property
     def is_fifo(self) -> bool:
+        """Tell whether a queue or topic keeps the order, which its name says."""
         return self.arn.endswith(".fifo")
 
 
-Target = WebhookTarget | QueueTarget
+Target = WebhookTarget | AwsTarget
 
 
 def webhook_target_of(url: object, *, timeout: timedelta, plain_http: bool) -> WebhookTarget:
@@ -93,41 +188,112 @@ def _is_host(parts: SplitResult) -> bool:
     return len(name) <= HOST_LENGTH_MAX and all(map(_LABEL.fullmatch, name.split(".")))
 
 
-def queue_target_of(arn: object, *, registered: tuple[str, ...]) -> QueueTarget:
-    """Check a queue's ARN against the tenant's registered queues; raises `Rejected`."""
-    if not isinstance(arn, str) or not is_target_queue(arn) or arn not in registered:
-        raise Rejected(
-            "target.queue_arn",
-            arn,
-            "the ARN of a queue that the tenant's registration lists in target_queues",
-        )
-    return QueueTarget(arn=arn)
+def aws_target_of(
+    service: Service,
+    arn: object,
+    *,
+    tenant: Tenant,
+    role_arn: str | None = None,
+    source: str = "",
+    detail_type: str = "",
+) -> AwsTarget:
+    """Check a resource and a role against the tenant's registration; raises `Rejected`."""
+    facts = FACTS[service]
+    named = f"target.{facts.field}"
+    name = facts.name_in(arn) if isinstance(arn, str) else None
+    if not isinstance(arn, str) or name is None or arn not in tenant.targets:
+        allowed = f"the ARN of a {facts.noun} that the tenant's registration lists in targets"
+        raise Rejected(named, arn, allowed)
+    if role_arn is None and not name.startswith(TARGET_NAME_PREFIX):
+        allowed = f"without target.role_arn, a name that begins with {TARGET_NAME_PREFIX}"
+        raise Rejected(named, arn, allowed)
+    if role_arn is not None and role_arn not in tenant.roles:
+        allowed = "the ARN of a role that the tenant's registration lists in roles"
+        raise Rejected("target.role_arn", role_arn, allowed)
+    if service is Service.EVENTBRIDGE:
+        _check_event(source, detail_type)
+    return AwsTarget(
+        service=service, arn=arn, role_arn=role_arn, source=source, detail_type=detail_type
+    )
 
 
-def is_target_queue(arn: str) -> bool:
-    """Tell whether an ARN names a queue that the executor's role may send to."""
-    return _QUEUE_ARN.fullmatch(arn) is not None
+def _check_event(source: str, detail_type: str) -> None:
+    if not _SOURCE.fullmatch(source):
+        allowed = "1 to 256 of A-Z a-z 0-9 . _ / -, not beginning with 'aws.'"
+        raise Rejected("target.source", source, allowed)
+    if not _DETAIL_TYPE.fullmatch(detail_type):
+        raise Rejected("target.detail_type", detail_type, "1 to 128 printable ASCII characters")
+
+
+def check_target_arn(field: str, arn: str) -> None:
+    """Check an ARN that a registration is to list; raises `Rejected`."""
+    if not any(facts.name_in(arn) for facts in FACTS.values()):
+        nouns = ", ".join(facts.noun for facts in FACTS.values())
+        raise Rejected(field, arn, f"the ARN of one of these: {nouns}")
+
+
+def why_unregistered(target: Target, tenant: Tenant) -> str | None:
+    """Tell what a tenant's registration no longer lists of a target that it once allowed."""
+    if isinstance(target, WebhookTarget):
+        return None
+    if target.arn not in tenant.targets:
+        return f"the {FACTS[target.service].noun} is not registered any more"
+    if target.role_arn is not None and target.role_arn not in tenant.roles:
+        return "the role is not registered any more"
+    return None
+
+
+def payload_bytes_max_of(target: Target) -> int:
+    """Give the longest payload that a target takes, once its placeholders are replaced."""
+    if isinstance(target, WebhookTarget):
+        return WEBHOOK_PAYLOAD_BYTES_MAX
+    return FACTS[target.service].payload_bytes_max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One attempt's message to its target; `payload` is JSON text, `deadline` ends the wait."""
+    """One attempt's message to its target; `payload` is JSON text, `deadline` ends the wait.
+
+    `keys` sign a webhook, the newest first. A try belongs to no schedule and leaves no row.
+    """
 
     occurrence: Occurrence
     attempt: int
+    round: int = 0
     target: Target
     payload: str = field(repr=False)
     deadline: datetime
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
+    is_try: bool = False
+
+    @property
+    def once_name(self) -> str:
+        """The name under which a target that tells repeats apart takes this round once."""
+        occurrence = self.occurrence.id
+        return occurrence if self.round == 0 else f"{occurrence}-{self.round}"
 
     def told(self) -> dict[str, str]:
         """Give what every target is told beside the payload, by name."""
-        return {
+        told = {
             "Idempotency-Key": self.occurrence.id,
             "Puntual-Tenant": self.occurrence.tenant,
             "Puntual-Schedule": self.occurrence.schedule,
             "Puntual-Scheduled-For": text_of(self.occurrence.scheduled_for),
             "Puntual-Attempt": str(self.attempt),
         }
+        return told | {"Puntual-Try": "true"} if self.is_try else told
+
+    def enveloped(self) -> str:
+        """Give the JSON object for targets that have no place for names beside a payload."""
+        names = {
+            "idempotency_key": self.occurrence.id,
+            "tenant": self.occurrence.tenant,
+            "schedule": self.occurrence.schedule,
+            "scheduled_for": text_of(self.occurrence.scheduled_for),
+            "attempt": self.attempt,
+            "try": self.is_try,
+        }
+        return f'{{"puntual":{json.dumps(names, separators=(",", ":"))},"payload":{self.payload}}}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

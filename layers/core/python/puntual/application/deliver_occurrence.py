@@ -1,0 +1,86 @@
+"""Every delivery's last check before it leaves: registration, size, keys; then its own way."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from puntual.application.ports import Clock, RootSecret, Targets, Tenants
+from puntual.domain.errors import Unavailable
+from puntual.domain.target import (
+    AwsTarget,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    Target,
+    WebhookTarget,
+    payload_bytes_max_of,
+    why_unregistered,
+)
+from puntual.domain.tenant import Tenant, TenantId
+from puntual.domain.webhook_keys import keys_of
+
+REGISTRATION_AGE_MAX = timedelta(seconds=60)
+"""How long a registration counts after it was read: by then what was taken out of it is known."""
+
+REGISTRATIONS_KNOWN_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverOccurrence:
+    """The `Targets` that the executor knows: it hands a delivery on to those of its kind."""
+
+    tenants: Tenants
+    root_secret: RootSecret
+    webhooks: Targets
+    aws: Targets
+    clock: Clock
+    _known: OrderedDict[TenantId, tuple[datetime, Tenant | None]] = field(
+        default_factory=OrderedDict
+    )
+
+    def deliver(self, delivery: Delivery) -> DeliveryResult:
+        """Deliver by the registration as it was at most a minute ago."""
+        try:
+            tenant = self._registered(delivery.occurrence.tenant, delivery.target)
+        except Unavailable:
+            return Failed(detail="the tenant's registration could not be read", retryable=True)
+        if tenant is None:
+            return Failed(detail="the tenant is not registered", retryable=False)
+        return self.deliver_for(tenant, delivery)
+
+    def deliver_for(self, tenant: Tenant, delivery: Delivery) -> DeliveryResult:
+        """Deliver by a registration that was just read."""
+        why = why_unregistered(delivery.target, tenant)
+        if why is not None:
+            return Failed(detail=why, retryable=False)
+        size, size_max = len(delivery.payload.encode()), payload_bytes_max_of(delivery.target)
+        if size > size_max:
+            return Failed(detail=f"payload of {size} bytes, beyond {size_max}", retryable=False)
+        match delivery.target:
+            case WebhookTarget():
+                return self._signed_and_posted(tenant, delivery)
+            case AwsTarget():
+                return self.aws.deliver(delivery)
+
+    def _signed_and_posted(self, tenant: Tenant, delivery: Delivery) -> DeliveryResult:
+        try:
+            keys = keys_of(tenant, root=self.root_secret.read())
+        except Unavailable:
+            return Failed(detail="the signing keys could not be read", retryable=True)
+        return self.webhooks.deliver(replace(delivery, keys=tuple(key.secret for key in keys)))
+
+    def _registered(self, tenant: TenantId, target: Target) -> Tenant | None:
+        """Read it, or give what was read if that lists the target: it may be newer than that.
+
+        Executors' threads may read the same one twice.
+        """
+        now = self.clock.now()
+        read_at, known = self._known.get(tenant, (None, None))
+        is_recent = read_at is not None and now - read_at < REGISTRATION_AGE_MAX
+        if is_recent and known is not None and why_unregistered(target, known) is None:
+            return known
+        registered = self.tenants.get(tenant)
+        self._known[tenant] = (now, registered)
+        while len(self._known) > REGISTRATIONS_KNOWN_MAX:
+            self._known.popitem(last=False)
+        return registered
