@@ -10,10 +10,9 @@ from aws_lambda_powertools.event_handler import Response
 
 from functions.api.models import definition_document
 from puntual.application.cancel_schedule import ROWS_READ_MAX, CanceledSchedule
-from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.instant import text_of
-from puntual.domain.occurrence import Occurrence
+from puntual.domain.occurrence import Occurrence, ref_of
 from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.tenant import Tenant

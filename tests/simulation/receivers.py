@@ -20,7 +20,10 @@ class Receivers:
 
     def deliver(self, delivery: Delivery) -> DeliveryResult:
         self._record.called(delivery, self._scheduler.running, self._scheduler.now)
-        result = self._tried(delivery)
+        try:
+            result = self._tried(delivery)
+        finally:
+            self._record.hung_up(delivery)
         self._trace.add(
             self._scheduler.now,
             self._scheduler.running.name,

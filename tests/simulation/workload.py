@@ -9,7 +9,7 @@ from random import Random
 from puntual.application.control_plane import ControlPlane
 from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
-from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at
@@ -95,7 +95,7 @@ class Workload:
                 self.call(lambda: api.cancel_schedule(key, author=AUTHOR))
 
     def _edit(self, key: ScheduleKey) -> None:
-        """Half of the edits keep rule and window, and change the rest."""
+        """Half of the edits keep rule, window and overlap, and change the rest."""
         random, head = self.scheduler.random, self.heads(key)
         if head is None:
             return
@@ -116,7 +116,11 @@ def _as_before(definition: Definition, version: ScheduleVersion) -> Definition:
         expression=rule.expression,
         start_at=rule.start_at,
         end_at=rule.end_at,
-        policies=replace(definition.policies, window=version.policies.window),
+        policies=replace(
+            definition.policies,
+            window=version.policies.window,
+            overlap=version.policies.overlap,
+        ),
     )
 
 
@@ -155,4 +159,5 @@ def _policies(random: Random, window_seconds: int) -> Policies:
         ),
         retry=RetryPolicy(max_attempts=random.choice((1, 2, 3, 5))),
         window=timedelta(seconds=window_seconds),
+        overlap=random.choice((Overlap.ALLOW, *Overlap)),
     )

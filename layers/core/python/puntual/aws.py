@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesUnionTypeDef as ReadRequest
     from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef as PutItem
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef as TransactWriteItem
     from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
@@ -32,7 +33,8 @@ else:  # the stubs are for the checker; they are no part of the layer
     from botocore.client import BaseClient as LambdaClient
     from botocore.client import BaseClient as SQSClient
 
-    MessageAttribute = PutItem = ReadRequest = Value = WriteRequest = dict[str, Any]
+    MessageAttribute = PutItem = ReadRequest = TransactWriteItem = dict[str, Any]
+    Value = WriteRequest = dict[str, Any]
 
 __all__ = [
     "DynamoDBClient",
@@ -40,6 +42,7 @@ __all__ = [
     "MessageAttribute",
     "PutItem",
     "SQSClient",
+    "TransactWriteItem",
     "WriteRequest",
 ]
 
@@ -89,6 +92,16 @@ TRANSIENT_CODES = frozenset(
     }
 )
 """Codes that AWS documents as worth a retry; any 5xx is one too, whatever its code."""
+
+TRANSACTION_IN_PROGRESS = "TransactionInProgressException"
+"""This very transaction is still being decided: an earlier try of the SDK's, or of ours."""
+
+TRANSACTION_LOST = "ConditionalCheckFailed"
+TRANSACTION_EXPECTED_CODES = frozenset(
+    {"", TRANSACTION_LOST, "TransactionConflict", "ThrottlingError"}
+    | {"ProvisionedThroughputExceeded"}
+)
+"""Why a part of a transaction may be refused without a bug of ours."""
 
 SERVER_ERRORS_FROM = 500
 
