@@ -45,6 +45,8 @@ class Receivers:
             self._arrived(delivery.occurrence)
             slow = self._random.random() < 0.03
             took = self._random.randint(1 * SECOND, 8 * SECOND) if slow else 50
+            if self._faults.happens(Fault.RECEIVER_SLOW, 0.8):
+                took = self._random.randint(20 * SECOND, 240 * SECOND)
             if took >= budget:
                 return self._hung(budget)
             self._scheduler.wait(took)

@@ -235,7 +235,7 @@ class Record:
         misfire = self.versions[schedule, occurrence.version].policies.misfire
         late = checked_at - milliseconds_of(run.available_at) - CLOCKS_APART_MAX
         bounds = [misfire.max_lateness]
-        if misfire.policy == "skip":
+        if misfire.policy == "skip" and occurrence.id not in self.waited:
             bounds.append(misfire.after)
         if any(bound is not None and late > bound.total_seconds() * SECOND for bound in bounds):
             self.fail("RAN TOO LATE", occurrence, checked_at)

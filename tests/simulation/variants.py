@@ -13,11 +13,15 @@ from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.agenda import Cursor
 from puntual.domain.instant import text_of
 from puntual.domain.judgement import (
+    Claim,
     Drop,
+    End,
+    EndHolder,
     Forget,
     Park,
     Standing,
     Verdict,
+    Wait,
     before_head,
     buried,
     judge,
@@ -26,9 +30,10 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.policies import Misfire
-from puntual.domain.run import LEASE_MARGIN, Run, RunState, Span
+from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
 from puntual.domain.shard import Shard
+from puntual.domain.slot import SlotSwap
 from puntual.domain.target import DeliveryResult
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import Row
@@ -324,6 +329,99 @@ class DropsAtFirstSight(SettleMessage):
         return super()._drop(replace(message, looks=1), drop, standing)
 
 
+# E7: the slot.
+
+
+class ClaimsBesideTheSlot(WatchedLedger):
+    """Two writes instead of one transaction: the claim asks for its row alone."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        match runs:
+            case (RunSwap(run=Run(state=RunState.RUNNING) as run, seen=seen),):
+                if not self.swap(run, seen=seen):
+                    return False
+                self._put_slot(slot.slot)
+                return True
+            case _:
+                return super().swap_with_slot(slot, *runs)
+
+
+class ChecksNothingBeside(WatchedLedger):
+    """What a transaction writes is conditional, but not what it only asks to be unchanged."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        key = slot.seen.key
+        seen = slot.seen if slot.changes else self.slot(key)
+        written = replace(seen, write_id=slot.slot.write_id) if not slot.changes else slot.slot
+        swaps = [run for run in runs if isinstance(run, RunSwap)]
+        return super().swap_with_slot(SlotSwap(slot=written, seen=seen), *swaps)
+
+
+class EndsWithoutFreeing(WatchedLedger):
+    def record_and_free(self, run: Run) -> bool:
+        return self.record(run)
+
+
+def judged_with_retries_beside_the_slot(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    if row is not None and not row.state.is_terminal:
+        standing = replace(standing, occupancy=None)
+    return judge(message, row, standing, now)
+
+
+def judged_keeping_the_waiting_place(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    return replace(verdict, slot=None) if isinstance(verdict, Drop | Forget) else verdict
+
+
+def judged_with_holders_behind_waiters(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    occupancy = standing.occupancy
+    if occupancy is not None and occupancy.slot.waiting is not None:
+        slot = occupancy.slot.without(message.occurrence.id)
+        if not standing.has_waiting(message):
+            standing = replace(standing, occupancy=replace(occupancy, slot=slot))
+    return judge(message, row, standing, now)
+
+
+def judged_behind_voided_holders(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if isinstance(verdict, EndHolder) and verdict.holder.run.reason.startswith("voided"):
+        head = replace(standing.head, min_valid_version=0)
+        return judge(message, row, replace(standing, head=head), now)
+    return verdict
+
+
+def judged_behind_voided_waiters(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if isinstance(verdict, Claim | Wait):
+        head = replace(standing.head, min_valid_version=0)
+        return judge(message, row, replace(standing, head=head), now)
+    return verdict
+
+
+def judged_with_waiting_ones_late(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if row is None and standing.has_waiting(message) and isinstance(verdict, Claim | Wait | Park):
+        late = judge(message, row, replace(standing, occupancy=None), now)
+        if isinstance(late, End):
+            assert standing.occupancy is not None
+            slot = standing.occupancy.slot
+            left = SlotSwap(slot=slot.without(message.occurrence.id), seen=slot)
+            return replace(late, slot=left)
+    return verdict
+
+
 # E8: spans are written first, and voided cursors leave one.
 
 
@@ -569,6 +667,51 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(settle_message=DropsAtFirstSight),
         shows=frozenset({"STUCK RUNNING"}),
         scenario=a_claim_that_is_still_on_its_way,
+    ),
+    "claims beside the slot": Variant(
+        rule="E7",
+        parts=Parts(ledger=ClaimsBesideTheSlot),
+        shows=frozenset({"OVERLAP"}),
+    ),
+    "checks nothing beside": Variant(
+        rule="E7",
+        parts=Parts(ledger=ChecksNothingBeside),
+        shows=frozenset({"WAITS FOR EVER", "SKIPPED BEHIND NOBODY"}),
+    ),
+    "retries beside the slot": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_with_retries_beside_the_slot),
+        shows=frozenset({"SLOT HELD FOR EVER", "OVERLAP"}),
+    ),
+    "ends without freeing": Variant(
+        rule="E7",
+        parts=Parts(ledger=EndsWithoutFreeing),
+        shows=frozenset({"SLOT HELD FOR EVER"}),
+    ),
+    "keeps the waiting place": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_keeping_the_waiting_place),
+        shows=frozenset({"WAITS FOR EVER"}),
+    ),
+    "holders behind waiters": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_with_holders_behind_waiters),
+        shows=frozenset({"HOLDER SKIPPED"}),
+    ),
+    "behind voided holders": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_behind_voided_holders),
+        shows=frozenset({"SKIPPED BEHIND A VOIDED RUN"}),
+    ),
+    "behind voided waiters": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_behind_voided_waiters),
+        shows=frozenset({"SKIPPED BEHIND A VOIDED RUN"}),
+    ),
+    "waiting ones late": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_with_waiting_ones_late),
+        shows=frozenset({"WAITING ONE MISSED"}),
     ),
     "writes spans last": Variant(
         rule="E8",

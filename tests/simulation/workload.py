@@ -139,7 +139,7 @@ def _definition(random: Random, milliseconds: int, lasts: int) -> Definition:
         interval = CRONS[expression]
     last = lasts + ENDS_AFTER
     ends = random.choice((last, random.randint(min(milliseconds + ENDS_AFTER, last), last)))
-    timeout = timedelta(seconds=random.choice((5, 10, 30, 60)))
+    timeout = timedelta(seconds=random.choice((5, 10, 30, 60, 240)))
     return Definition(
         expression=expression,
         start_at=start_at,

@@ -64,7 +64,7 @@ from tests.simulation.workload import LENGTHS, TENANT, Workload
 
 SHARDS = (1, 2, 4)
 SHARDS_DIRECTED = 4
-LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=1))
+LIMITS = Limits(tzdata="2026.1", plain_http=False, delivery_timeout_max=timedelta(minutes=4))
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
 """Once the faults are over for so long, ticks come every five minutes: little is left to do."""
