@@ -187,6 +187,8 @@ class Record:
             self.fail("TERMINAL ROW REOPENED", f"{key} {before.state} {after.state}", now)
         if claims and before.attempt >= after.attempt:
             self.fail("ATTEMPT NOT RAISED", key, now)
+        if before.cancel_requested and not after.cancel_requested and not after.state.is_terminal:
+            self.fail("REQUEST TO END FORGOTTEN", key, now)
         live = before.state is RunState.RUNNING and now < self.lease_ends.get(key, 0)
         if live and (claims or before.attempt != after.attempt):
             self.fail("TWO LIVE LEASES", f"{key} {before} {after}", now)
@@ -262,13 +264,12 @@ class Record:
         holder = slot.running
         if holder is None and slot.waiting is None:
             self.fail("SKIPPED BEHIND NOBODY", run.occurrence, now)
-        if holder is None:
-            return
-        row = self.under_way[schedule].get(holder.occurrence.key)
         checked_at = function.seen.get(schedule, -1)
-        if row is None or now < self.lease_ends.get(holder.occurrence.key, 0) + LEASE_SLACK:
+        place = holder or slot.waiting
+        if place is None or now < self.lease_ends.get(place.occurrence.key, 0) + LEASE_SLACK:
             return
-        judged = max(row.occurrence.version, row.authorised_version or 0)
+        row = self.under_way[schedule].get(place.occurrence.key)
+        judged = max(place.judged_version, (row and row.authorised_version) or 0)
         for voiding in self.voidings[schedule]:
             if voiding.at < checked_at and judged < voiding.min_valid_version:
                 self.fail("SKIPPED BEHIND A VOIDED RUN", run.occurrence, now)

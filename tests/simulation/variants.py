@@ -44,14 +44,21 @@ from tests.simulation.scenarios import (
     a_claim_that_is_still_on_its_way,
     a_create_that_meets_a_planner_after_an_outage,
     a_dead_letter_of_a_run_that_lives,
+    a_duplicate_that_waits_for_what_has_ended,
     a_lease_that_ends_later_than_it_says,
     a_planner_that_dies_after_it_deleted,
     a_planner_that_meets_a_create_after_an_outage,
     a_relay_that_dies_at_each_send,
+    a_request_to_end_that_meets_a_backoff,
+    a_skip_behind_a_run_that_has_ended,
     a_verdict_that_is_older_than_its_clock,
+    a_voided_one_that_waits,
+    a_voided_run_in_its_backoff,
+    a_waiting_one_that_is_superseded,
     a_writer_that_dies_after_its_transaction,
     an_executor_that_dies_after_the_last_outcome,
     an_outcome_that_comes_too_late,
+    two_claims_of_one_slot,
 )
 from tests.simulation.scheduler import FunctionKind
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
@@ -346,15 +353,28 @@ class ClaimsBesideTheSlot(WatchedLedger):
                 return super().swap_with_slot(slot, *runs)
 
 
-class ChecksNothingBeside(WatchedLedger):
-    """What a transaction writes is conditional, but not what it only asks to be unchanged."""
+class ChecksNoSlotBeside(WatchedLedger):
+    """A slot that is only to be as it was seen is not asked."""
 
     def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
-        key = slot.seen.key
-        seen = slot.seen if slot.changes else self.slot(key)
-        written = replace(seen, write_id=slot.slot.write_id) if not slot.changes else slot.slot
-        swaps = [run for run in runs if isinstance(run, RunSwap)]
-        return super().swap_with_slot(SlotSwap(slot=written, seen=seen), *swaps)
+        if slot.changes:
+            return super().swap_with_slot(slot, *runs)
+        current = self.slot(slot.seen.key)
+        as_now = SlotSwap(slot=replace(current, write_id=slot.slot.write_id), seen=current)
+        return super().swap_with_slot(as_now, *runs)
+
+
+class ChecksNoRowBeside(WatchedLedger):
+    """A row that is only to be as it was seen is not asked."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        return super().swap_with_slot(slot, *(run for run in runs if isinstance(run, RunSwap)))
+
+
+class RecordsOverARequest(WatchedLedger):
+    def _takes_outcome(self, row: Run | None, run: Run) -> bool:
+        asked = None if row is None else replace(row, cancel_requested=False)
+        return super()._takes_outcome(asked, run)
 
 
 class EndsWithoutFreeing(WatchedLedger):
@@ -672,46 +692,67 @@ VARIANTS: dict[str, Variant] = {
         rule="E7",
         parts=Parts(ledger=ClaimsBesideTheSlot),
         shows=frozenset({"OVERLAP"}),
+        scenario=two_claims_of_one_slot,
     ),
-    "checks nothing beside": Variant(
+    "checks no slot beside": Variant(
         rule="E7",
-        parts=Parts(ledger=ChecksNothingBeside),
-        shows=frozenset({"WAITS FOR EVER", "SKIPPED BEHIND NOBODY"}),
+        parts=Parts(ledger=ChecksNoSlotBeside),
+        shows=frozenset({"SKIPPED BEHIND NOBODY"}),
+        scenario=a_skip_behind_a_run_that_has_ended,
+    ),
+    "checks no row beside": Variant(
+        rule="E7",
+        parts=Parts(ledger=ChecksNoRowBeside),
+        shows=frozenset({"WAITS FOR EVER"}),
+        scenario=a_duplicate_that_waits_for_what_has_ended,
+    ),
+    "records over a request": Variant(
+        rule="E7",
+        parts=Parts(ledger=RecordsOverARequest),
+        shows=frozenset({"REQUEST TO END FORGOTTEN"}),
+        scenario=a_request_to_end_that_meets_a_backoff,
     ),
     "retries beside the slot": Variant(
         rule="E7",
         parts=Parts(judge_by_head=judged_with_retries_beside_the_slot),
         shows=frozenset({"SLOT HELD FOR EVER", "OVERLAP"}),
+        seeds=(8, 20, 38),
     ),
     "ends without freeing": Variant(
         rule="E7",
         parts=Parts(ledger=EndsWithoutFreeing),
         shows=frozenset({"SLOT HELD FOR EVER"}),
+        seeds=(0, 1, 4),
     ),
     "keeps the waiting place": Variant(
         rule="E7",
         parts=Parts(judge_by_head=judged_keeping_the_waiting_place),
         shows=frozenset({"WAITS FOR EVER"}),
+        scenario=a_waiting_one_that_is_superseded,
     ),
     "holders behind waiters": Variant(
         rule="E7",
         parts=Parts(judge_by_head=judged_with_holders_behind_waiters),
         shows=frozenset({"HOLDER SKIPPED"}),
+        seeds=(5, 9, 17),
     ),
     "behind voided holders": Variant(
         rule="E7",
         parts=Parts(judge_by_head=judged_behind_voided_holders),
         shows=frozenset({"SKIPPED BEHIND A VOIDED RUN"}),
+        scenario=a_voided_run_in_its_backoff,
     ),
     "behind voided waiters": Variant(
         rule="E7",
         parts=Parts(judge_by_head=judged_behind_voided_waiters),
         shows=frozenset({"SKIPPED BEHIND A VOIDED RUN"}),
+        scenario=a_voided_one_that_waits,
     ),
     "waiting ones late": Variant(
         rule="E7",
         parts=Parts(judge_by_head=judged_with_waiting_ones_late),
         shows=frozenset({"WAITING ONE MISSED"}),
+        seeds=(5, 11, 12),
     ),
     "writes spans last": Variant(
         rule="E8",
