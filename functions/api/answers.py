@@ -157,6 +157,7 @@ def _run(run: Run) -> dict[str, Any]:
         "lag_seconds": None if lag is None else lag.total_seconds(),
         "attempt": run.attempt,
         "not_before": _text(run.not_before),
+        "cancel_requested": run.cancel_requested,
         "reason": run.reason,
         "attempts": [_attempt(attempt) for attempt in run.attempts],
     }

@@ -11,7 +11,14 @@ from puntual.domain.definition import Definition, QueueDefinition, WebhookDefini
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
 from puntual.domain.instant import text_of, truncated_to_millisecond
-from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.policies import (
+    ATTEMPTS_MAX,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import QueueTarget, Target, WebhookTarget
 from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
@@ -110,6 +117,7 @@ class DefinitionBody(Body):
     end_at: Instant | None = None
     misfire: MisfireBody = Field(default_factory=MisfireBody)
     retry: RetryBody = Field(default_factory=RetryBody)
+    overlap: Literal["allow", "skip_if_running", "queue_one", "cancel_running"] = "allow"
     target: WebhookBody | QueueBody = Field(discriminator="type")
     payload: Any = Field(default=None, repr=False)
 
@@ -121,7 +129,9 @@ class DefinitionBody(Body):
             fold=Fold(self.fold),
             start_at=self.start_at,
             end_at=self.end_at,
-            policies=Policies(misfire=self._misfire(), retry=self._retry()),
+            policies=Policies(
+                misfire=self._misfire(), retry=self._retry(), overlap=Overlap(self.overlap)
+            ),
             target=self._target(),
             payload=self.payload,
         )
@@ -191,6 +201,7 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
             "base_seconds": _seconds(retry.base),
             "cap_seconds": _seconds(retry.cap),
         },
+        "overlap": version.policies.overlap.value,
         "target": _target_document(version.target),
         "payload": json.loads(version.payload),
     }
