@@ -96,7 +96,9 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             tenants=DynamoDbTenants(table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
-            ledger=DynamoDbLedger(client=dynamodb, table="occurrences", retention=RETENTION),
+            ledger=DynamoDbLedger(
+                client=dynamodb, table="occurrences", retention=RETENTION, sleep=naps.append
+            ),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
             lanes=lanes,
             received=lambda lane: _received(sqs, urls[lane]),
