@@ -1,5 +1,7 @@
 """Fires of one schedule that meet: the first hangs, and an edit makes the next one come soon."""
 
+import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -14,22 +16,23 @@ from puntual.domain.slot import SlotSwap
 from tests.builders import NINE, a_place, a_run, an_occurrence
 from tests.e2e.conftest import RETRY_QUICKLY, Stage, at_in
 
-HANGS_SECONDS = 20
+HANGS_SECONDS = 10
+SETTLED_SECONDS = 5.0
 CLAIMS = 8
 ROUNDS = 10
 
 
-def hanging(stage: Stage, overlap: str, path: str = "hangs-first") -> tuple[str, str]:
-    """Create a schedule whose first fire is being delivered; give its id and that fire."""
+def hanging(stage: Stage, overlap: str) -> tuple[str, str]:
+    """Create a schedule whose first fire is being delivered; give its id and that fire.
+
+    It hangs thrice, and is then DEAD: some half a minute in all, but never long in anyone's way.
+    """
     expression, fire = at_in(3)
-    target = {
-        "type": "webhook",
-        "url": f"{stage.receiver.url}/{path}",
-        "timeout_seconds": HANGS_SECONDS,
-    }
+    url = f"{stage.receiver.url}/hangs"
+    target = {"type": "webhook", "url": url, "timeout_seconds": HANGS_SECONDS}
     made = stage.create(expression=expression, target=target, overlap=overlap, retry=RETRY_QUICKLY)
     assert made["overlap"] == overlap
-    assert stage.receiver.wait_for(made["id"], 1, seconds=20)
+    assert stage.receiver.wait_for(made["id"], 1, seconds=40)
     return made["id"], fire
 
 
@@ -46,29 +49,28 @@ def fires_again(stage: Stage, schedule: str, version: int) -> str:
     return fire
 
 
-def order(stage: Stage, schedule: str) -> list[tuple[str, int]]:
-    return [
-        (arrival.scheduled_for, arrival.attempt) for arrival in stage.receiver.book.of(schedule)
-    ]
+def fires_called(stage: Stage, schedule: str) -> list[str]:
+    """Give whose attempts arrived, in their order, each once."""
+    arrivals = stage.receiver.book.of(schedule)
+    return list(dict.fromkeys(arrival.scheduled_for for arrival in arrivals))
 
 
 def test_under_allow_both_run_at_once(stage: Stage) -> None:
     schedule, first = hanging(stage, "allow")
     second = fires_again(stage, schedule, 1)
-    stage.wait_for_state(schedule, second, "SUCCEEDED", seconds=15)
-    assert stage.occurrence(schedule, first)["state"] == "RUNNING"
-    stage.wait_for_state(schedule, first, "SUCCEEDED", seconds=60)
+    stage.wait_for_state(schedule, second, "SUCCEEDED", seconds=30)
+    assert stage.occurrence(schedule, first)["state"] in {"RUNNING", "RETRY_WAIT"}
 
 
 def test_under_skip_if_running_the_second_is_skipped_and_the_third_runs(stage: Stage) -> None:
     schedule, first = hanging(stage, "skip_if_running")
     second = fires_again(stage, schedule, 1)
-    row = stage.wait_for_state(schedule, second, "SKIPPED_OVERLAP", seconds=15)
+    row = stage.wait_for_state(schedule, second, "SKIPPED_OVERLAP", seconds=30)
     assert row["reason"] == f"{first} was running"
-    stage.wait_for_state(schedule, first, "SUCCEEDED", seconds=60)
+    stage.wait_for_state(schedule, first, "DEAD", seconds=60)
     third = fires_again(stage, schedule, 2)
-    stage.wait_for_state(schedule, third, "SUCCEEDED", seconds=15)
-    assert order(stage, schedule) == [(first, 1), (first, 2), (third, 1)]
+    stage.wait_for_state(schedule, third, "SUCCEEDED", seconds=30)
+    assert fires_called(stage, schedule) == [first, third]
 
 
 def test_under_queue_one_the_second_runs_after_the_first_and_the_third_is_skipped(
@@ -76,24 +78,27 @@ def test_under_queue_one_the_second_runs_after_the_first_and_the_third_is_skippe
 ) -> None:
     schedule, first = hanging(stage, "queue_one")
     second = fires_again(stage, schedule, 1)
+    time.sleep(SETTLED_SECONDS)
     third = fires_again(stage, schedule, 2)
-    row = stage.wait_for_state(schedule, third, "SKIPPED_OVERLAP", seconds=20)
+    row = stage.wait_for_state(schedule, third, "SKIPPED_OVERLAP", seconds=30)
     assert row["reason"] in {f"{first} was running", f"{second} was waiting"}
-    stage.wait_for_state(schedule, second, "SUCCEEDED", seconds=90)
-    assert stage.occurrence(schedule, first)["state"] == "SUCCEEDED"
-    assert order(stage, schedule) == [(first, 1), (first, 2), (second, 1)]
+    stage.wait_for_state(schedule, second, "SUCCEEDED", seconds=100)
+    assert stage.occurrence(schedule, first)["state"] == "DEAD"
+    *others, last = stage.receiver.book.of(schedule)
+    assert {arrival.scheduled_for for arrival in others} == {first}
+    assert last.scheduled_for == second
 
 
 def test_under_cancel_running_the_first_is_asked_to_end_and_not_tried_again(
     stage: Stage,
 ) -> None:
-    schedule, first = hanging(stage, "cancel_running", "hangs")
+    schedule, first = hanging(stage, "cancel_running")
     second = fires_again(stage, schedule, 1)
     row = stage.wait_for_state(schedule, first, "CANCELED", seconds=60)
-    assert row["cancel_requested"]
-    assert row["reason"] == "overlap after attempt 1"
+    assert row["reason"] == f"overlap after attempt {row['attempt']}"
+    assert row["attempt"] < RETRY_QUICKLY["max_attempts"]
     stage.wait_for_state(schedule, second, "SUCCEEDED", seconds=60)
-    assert order(stage, schedule) == [(first, 1), (second, 1)]
+    assert fires_called(stage, schedule) == [first, second]
 
 
 def test_of_many_claims_of_one_slot_at_once_exactly_one_takes_it(
@@ -133,4 +138,4 @@ def _claim(tenant: str, schedule: str, number: int) -> Run:
     occurrence = an_occurrence(
         tenant=tenant, schedule=schedule, scheduled_for=NINE + timedelta(minutes=number)
     )
-    return a_run(occurrence, write_id=f"{schedule}-{number}")
+    return a_run(occurrence, write_id=uuid.uuid4().hex)
