@@ -32,6 +32,7 @@ from puntual.application.settle_message import SettleMessage, VersionCache
 from puntual.aws import bound
 from puntual.domain.lane import Lane
 from puntual.domain.page import Page
+from puntual.domain.policies import Overlap, Policies
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.shard import CLOSE_AFTER
@@ -207,9 +208,12 @@ def planning(*, shared: bool) -> tuple[Bill, Bill]:
     return planned, relayed
 
 
-def execution() -> Bill:
-    """Give the bill of executing occurrences, each delivered at its first try."""
-    versions = versions_due(shared=True)[:EXECUTED]
+def execution(overlap: Overlap = Overlap.ALLOW) -> Bill:
+    """Give the bill of executing occurrences, each delivered at its first try and alone."""
+    policies = Policies(overlap=overlap)
+    versions = [
+        replace(version, policies=policies) for version in versions_due(shared=True)[:EXECUTED]
+    ]
     cache = VersionCache()
     for version in versions:
         cache.put(version)
@@ -260,6 +264,8 @@ def lines() -> Iterator[str]:
         )
         yield f"{'':<30} ${dollars:.2f} per million: tables and sends, with the line below"
     yield _line("execute", executed, EXECUTED)
+    alone = execution(Overlap.QUEUE_ONE)
+    yield _line("execute, with a slot", alone, EXECUTED)
     yield (
         f"budgets: plan and relay {PLANNING_WRITE_UNITS_MAX} writes and {CALLS_MAX} calls, "
         f"execute {EXECUTION_WRITE_UNITS_MAX} writes"

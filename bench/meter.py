@@ -118,6 +118,9 @@ class Meter:
                 self._update(params)
             case "BatchWriteItem":
                 self._write_batch(params["RequestItems"])
+            case "TransactWriteItems":
+                for write in params["TransactItems"]:
+                    self._write_of_transaction(write)
             case "SendMessageBatch":
                 self.bill.sqs_requests += 1
             case "Query" | "GetItem" | "BatchGetItem":
@@ -143,6 +146,22 @@ class Meter:
                     self._put(table, write["PutRequest"]["Item"])
                 else:
                     self._delete(table, write["DeleteRequest"]["Key"])
+
+    def _write_of_transaction(self, write: Mapping[str, Any]) -> None:
+        """Bill a part twice: it is prepared and then committed, also where it only is a check."""
+        ((kind, part),) = write.items()
+        before = self.bill.write_units
+        match kind:
+            case "Put":
+                self._put(part["TableName"], part["Item"])
+            case "Update":
+                self._update(part)
+            case "ConditionCheck":
+                size = self.sizes.get(self._place(part["TableName"], part["Key"]), 0)
+                self.bill.write_units += write_units(size)
+            case _:
+                raise AssertionError(f"no transaction of ours has a {kind}")
+        self.bill.write_units += self.bill.write_units - before
 
     def _put(self, table: str, item: Item) -> None:
         place, size = self._place(table, item), bytes_of_item(item)

@@ -16,6 +16,7 @@ from puntual.domain.policies import Policies
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleState, ScheduleVersion, head_of
 from puntual.domain.shard import Shard
+from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery, Target, WebhookTarget
 from puntual.domain.tenant import ScheduleId, Tenant, TenantId
 
@@ -266,3 +267,24 @@ def a_forged_page_token(content: bytes, *, listing: tuple[str, ...]) -> str:
     scope = json.dumps(listing).encode()
     digest = hashlib.blake2b(scope + b"\x1f" + content, digest_size=12).digest()
     return base64.urlsafe_b64encode(digest + content).decode().rstrip("=")
+
+
+def a_place(occurrence: Occurrence | None = None, *, judged_version: int | None = None) -> Place:
+    of = occurrence or an_occurrence()
+    version = of.version if judged_version is None else judged_version
+    return Place(occurrence=of, judged_version=version)
+
+
+def a_slot(
+    *,
+    running: Occurrence | None = None,
+    waiting: Occurrence | None = None,
+    write_id: str = "slot-write",
+) -> Slot:
+    return Slot(
+        tenant=TENANT,
+        schedule=SCHEDULE,
+        running=a_place(running) if running else None,
+        waiting=a_place(waiting) if waiting else None,
+        write_id=write_id,
+    )

@@ -12,13 +12,12 @@ from functions.api.models import definition_document
 from puntual.application.cancel_schedule import ROWS_READ_MAX, CanceledSchedule
 from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.preview_rule import PreviewedRule
-from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
 from puntual.application.try_target import Tried
 from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, Written
 from puntual.domain.instant import MILLISECOND, text_of
-from puntual.domain.occurrence import Occurrence
+from puntual.domain.occurrence import Occurrence, ref_of
 from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.target import Delivered, Failed
@@ -285,6 +284,7 @@ def _run(run: Run) -> dict[str, Any]:
         "lag_seconds": None if lag is None else lag.total_seconds(),
         "attempt": run.attempt,
         "not_before": _text(run.not_before),
+        "cancel_requested": run.cancel_requested,
         "reason": run.reason,
         "attempts": [_attempt(attempt) for attempt in run.attempts],
     }

@@ -17,7 +17,14 @@ from puntual.domain.definition import (
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
 from puntual.domain.instant import text_of, truncated_to_millisecond
-from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.policies import (
+    ATTEMPTS_MAX,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.preview import PREVIEW_FIRES_DEFAULT, PREVIEW_FIRES_MAX
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import (
@@ -193,6 +200,7 @@ class PreviewBody(RuleBody):
 class DefinitionBody(RuleBody):
     misfire: MisfireBody = Field(default_factory=MisfireBody)
     retry: RetryBody = Field(default_factory=RetryBody)
+    overlap: Literal["allow", "skip_if_running", "queue_one", "cancel_running"] = "allow"
     target: TargetBody
     payload: Any = Field(default=None, repr=False)
 
@@ -208,6 +216,7 @@ class DefinitionBody(RuleBody):
                 misfire=self._misfire(),
                 retry=self._retry(),
                 window=timedelta(seconds=self.flexible_window_seconds),
+                overlap=Overlap(self.overlap),
             ),
             target=self.target.definition(),
             payload=self.payload,
@@ -286,6 +295,7 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
             "base_seconds": _seconds(retry.base),
             "cap_seconds": _seconds(retry.cap),
         },
+        "overlap": version.policies.overlap.value,
         "target": _target_document(version.target),
         "payload": json.loads(version.payload),
     }

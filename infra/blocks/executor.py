@@ -38,7 +38,9 @@ class Executor(Construct):
             memory_mb=512,
             hops_forever=True,
             permissions=[
-                grants.on_table(tables.occurrences, "GetItem", "PutItem"),
+                grants.on_table(
+                    tables.occurrences, "GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"
+                ),
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
                 # What a tenant may name is looked up again at each delivery.

@@ -25,7 +25,7 @@ class Undeliverable(Construct):
             memory_mb=512,
             hops_forever=True,
             permissions=[
-                grants.on_table(tables.occurrences, "GetItem", "PutItem"),
+                grants.on_table(tables.occurrences, "GetItem", "PutItem", "ConditionCheckItem"),
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
                 grants.consume(lanes.dead_letters),

@@ -108,7 +108,9 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             tenants=DynamoDbTenants(table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
-            ledger=DynamoDbLedger(client=dynamodb, table="occurrences", retention=RETENTION),
+            ledger=DynamoDbLedger(
+                client=dynamodb, table="occurrences", retention=RETENTION, sleep=naps.append
+            ),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
             zone_releases=DynamoDbZoneReleases(client=dynamodb, table="zone_releases"),
             lanes=lanes,

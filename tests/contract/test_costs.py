@@ -12,6 +12,7 @@ from bench.costs import (
     planning,
 )
 from bench.meter import bytes_of_item, bytes_of_value, read_units, write_units
+from puntual.domain.policies import Overlap
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -29,6 +30,12 @@ def test_executing_stays_within_its_budget() -> None:
     bill = execution()
     assert bill.write_units / EXECUTED <= EXECUTION_WRITE_UNITS_MAX
     assert bill.calls == {"GetItem": 2 * EXECUTED, "PutItem": 2 * EXECUTED}
+
+
+def test_a_slot_costs_its_transactions_and_one_read_and_only_those_that_have_one() -> None:
+    bill = execution(Overlap.QUEUE_ONE)
+    assert bill.write_units / EXECUTED == 8, "two transactions of two rows, each billed twice"
+    assert bill.calls == {"GetItem": 3 * EXECUTED, "TransactWriteItems": 2 * EXECUTED}
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,29 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from botocore.exceptions import ClientError
 
 from puntual.application.codec import schedule_key_text
 from puntual.application.ports import Ledger
 from puntual.domain.errors import Unavailable
 from puntual.domain.occurrence import Kind
-from puntual.domain.run import Note, Run, RunState, Span
+from puntual.domain.run import Note, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.schedule import ScheduleKey
+from puntual.domain.slot import Place, Slot, SlotSwap
 from tests.builders import (
     NINE,
     SCHEDULE,
     TENANT,
     a_note,
+    a_place,
     a_run,
+    a_slot,
     a_span,
     an_occurrence,
     written_as,
 )
 from tests.contract.conftest import RETENTION, Aws, World
-from tests.contract.sdk import refusing, repeating, timing_out
+from tests.contract.sdk import recording, refusing, repeating, timing_out
 from tests.fakes.in_memory_ledger import InMemoryLedger
 
 KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
@@ -175,6 +179,155 @@ def test_canceled_spans_of_two_versions_stand_side_by_side(ledger: Ledger) -> No
     assert len(everything(ledger)) == 3
 
 
+ENDED = replace(a_run(state=RunState.SUCCEEDED, write_id="outcome"), lease_until=None)
+SECOND = an_occurrence(scheduled_for=NINE + MINUTE)
+SLOT = a_slot(running=an_occurrence(), write_id="claim")
+BOTH = a_slot(running=an_occurrence(), waiting=SECOND, write_id="wait")
+EMPTY = a_slot(write_id="")
+
+
+def in_slot(ledger: Ledger) -> Run:
+    """Claim, together with the slot."""
+    claim = a_run(write_id="claim")
+    assert ledger.swap_with_slot(SlotSwap(slot=SLOT, seen=EMPTY), RunSwap(run=claim, seen=None))
+    return claim
+
+
+def test_a_slot_that_nobody_wrote_is_empty(ledger: Ledger) -> None:
+    assert ledger.slot(KEY) == EMPTY
+
+
+def test_a_claim_and_its_slot_are_written_together(ledger: Ledger) -> None:
+    claim = in_slot(ledger)
+    assert (ledger.read(claim.occurrence.key), ledger.slot(KEY)) == (claim, SLOT)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        a_place(an_occurrence(kind=Kind.MANUAL, request_id="r-1", version=3)),
+        a_place(judged_version=9),
+    ],
+)
+def test_a_slot_is_read_as_it_was_written(ledger: Ledger, place: Place) -> None:
+    slot = replace(EMPTY, running=place, waiting=a_place(SECOND), write_id="one")
+    assert ledger.swap_with_slot(SlotSwap(slot=slot, seen=EMPTY))
+    assert ledger.slot(KEY) == slot
+
+
+def test_two_claims_of_one_slot_never_both_take_it(ledger: Ledger) -> None:
+    in_slot(ledger)
+    other = a_slot(running=SECOND, write_id="two")
+    run = RunSwap(run=a_run(SECOND, write_id="two"), seen=None)
+    assert not ledger.swap_with_slot(SlotSwap(slot=other, seen=EMPTY), run)
+    assert ledger.read(SECOND.key) is None
+    assert ledger.slot(KEY) == SLOT
+
+
+def test_a_claim_of_a_row_that_changed_takes_no_slot(ledger: Ledger) -> None:
+    ledger.swap(a_run(write_id="other"), seen=None)
+    swap = SlotSwap(slot=SLOT, seen=EMPTY)
+    assert not ledger.swap_with_slot(swap, RunSwap(run=a_run(write_id="claim"), seen=None))
+    assert ledger.slot(KEY) == EMPTY
+
+
+def test_a_slot_that_only_must_be_as_it_was_seen_stays_so(ledger: Ledger) -> None:
+    claim = in_slot(ledger)
+    retry = a_run(attempt=2, write_id="retry")
+    same = SlotSwap(slot=replace(SLOT, write_id="retry"), seen=SLOT)
+    assert ledger.swap_with_slot(same, RunSwap(run=retry, seen=claim))
+    assert ledger.slot(KEY) == SLOT
+    assert ledger.swap_with_slot(SlotSwap(slot=BOTH, seen=SLOT))
+    again = RunSwap(run=a_run(attempt=3, write_id="again"), seen=retry)
+    late = SlotSwap(slot=replace(SLOT, write_id="again"), seen=SLOT)
+    assert not ledger.swap_with_slot(late, again)
+    assert ledger.read(claim.occurrence.key) == retry
+
+
+def test_a_skip_on_a_slot_that_was_never_written_needs_it_absent(ledger: Ledger) -> None:
+    same = SlotSwap(slot=replace(EMPTY, write_id="end"), seen=EMPTY)
+    end = a_run(SECOND, state=RunState.MISSED, attempt=0, write_id="end")
+    assert ledger.swap_with_slot(same, RunSwap(run=end, seen=None))
+    assert ledger.slot(KEY) == EMPTY
+    in_slot(ledger)
+    third = a_run(an_occurrence(scheduled_for=NINE + 2 * MINUTE), write_id="end")
+    assert not ledger.swap_with_slot(same, RunSwap(run=third, seen=None))
+
+
+def test_a_waiting_place_is_taken_only_while_the_row_is_as_it_was_seen(ledger: Ledger) -> None:
+    in_slot(ledger)
+    absent = Unchanged(key=SECOND.key, seen=None)
+    row = a_run(SECOND, state=RunState.RETRY_WAIT, write_id="row")
+    ledger.swap(row, seen=None)
+    assert not ledger.swap_with_slot(SlotSwap(slot=BOTH, seen=SLOT), absent)
+    as_it_is = Unchanged(key=SECOND.key, seen=row)
+    assert ledger.swap_with_slot(SlotSwap(slot=BOTH, seen=SLOT), as_it_is)
+    assert ledger.slot(KEY) == BOTH
+
+
+def test_a_request_to_end_goes_with_the_waiting_place(ledger: Ledger) -> None:
+    claim = in_slot(ledger)
+    asked = RunSwap(run=replace(claim, cancel_requested=True, write_id="wait"), seen=claim)
+    absent = Unchanged(key=SECOND.key, seen=None)
+    assert ledger.swap_with_slot(SlotSwap(slot=BOTH, seen=SLOT), absent, asked)
+    assert ledger.read(claim.occurrence.key) == asked.run
+    assert ledger.slot(KEY) == BOTH
+
+
+def test_a_run_that_was_asked_to_end_records_its_end_but_no_retry(ledger: Ledger) -> None:
+    asked = replace(a_run(write_id="claim"), cancel_requested=True)
+    ledger.swap(asked, seen=None)
+    assert not ledger.record(a_run(state=RunState.RETRY_WAIT, write_id="retry"))
+    assert ledger.record(ENDED)
+
+
+def test_a_terminal_outcome_frees_the_slot_for_who_waits(ledger: Ledger) -> None:
+    claim = in_slot(ledger)
+    ledger.swap_with_slot(SlotSwap(slot=BOTH, seen=SLOT))
+    assert ledger.record_and_free(ENDED)
+    assert ledger.read(claim.occurrence.key) == ENDED
+    assert ledger.slot(KEY) == a_slot(waiting=SECOND, write_id="outcome")
+
+
+@pytest.mark.parametrize("slot", [EMPTY, a_slot(running=SECOND, write_id="one")])
+def test_an_outcome_of_a_run_that_is_not_in_the_slot_leaves_it_alone(
+    ledger: Ledger, slot: Slot
+) -> None:
+    ledger.swap(a_run(), seen=None)
+    if slot.write_id:
+        ledger.swap_with_slot(SlotSwap(slot=slot, seen=EMPTY))
+    assert ledger.record_and_free(ENDED)
+    assert ledger.read(ENDED.occurrence.key) == ENDED
+    assert ledger.slot(KEY) == slot
+
+
+def test_an_outcome_that_is_lost_frees_nothing(ledger: Ledger) -> None:
+    claim = in_slot(ledger)
+    second = a_run(attempt=2, write_id="second")
+    same = SlotSwap(slot=replace(SLOT, write_id="second"), seen=SLOT)
+    ledger.swap_with_slot(same, RunSwap(run=second, seen=claim))
+    assert not ledger.record_and_free(ENDED)
+    assert (ledger.read(claim.occurrence.key), ledger.slot(KEY)) == (second, SLOT)
+
+
+def test_transactions_that_are_repeated_find_their_own_rows(ledger: Ledger) -> None:
+    in_slot(ledger)
+    in_slot(ledger)
+    asked = replace(a_run(), cancel_requested=True, write_id="wait")
+    wait = (SlotSwap(slot=BOTH, seen=SLOT), RunSwap(run=asked, seen=a_run(write_id="claim")))
+    assert ledger.swap_with_slot(*wait)
+    assert ledger.swap_with_slot(*wait)
+    assert ledger.record_and_free(ENDED)
+    assert ledger.record_and_free(ENDED)
+    assert not ledger.swap_with_slot(*wait)
+
+
+def test_a_slot_is_no_row_between_any_keys(ledger: Ledger) -> None:
+    claim = in_slot(ledger)
+    assert ledger.between(KEY, first="0", last="~", limit=9) == (claim,)
+    assert ledger.between(KEY, first="0", last="~", limit=9, newest_first=True) == (claim,)
+
+
 def test_rows_between_two_keys_come_in_their_order(ledger: Ledger) -> None:
     runs = [a_run(an_occurrence(scheduled_for=NINE + n * MINUTE)) for n in range(5)]
     for run in reversed(runs):
@@ -219,6 +372,63 @@ def test_a_claim_that_timed_out_is_unavailable_and_can_be_repeated(aws: Aws) -> 
     with timing_out(aws.dynamodb, "PutItem"), pytest.raises(Unavailable):
         aws.world.ledger.swap(a_run(), seen=None)
     assert aws.world.ledger.swap(a_run(), seen=None)
+
+
+def test_a_transaction_that_the_sdk_repeats_is_a_success(aws: Aws) -> None:
+    with repeating(aws.dynamodb, "TransactWriteItems"):
+        in_slot(aws.world.ledger)
+        assert aws.world.ledger.record_and_free(ENDED)
+
+
+def test_a_transaction_carries_its_write_id_as_token(aws: Aws) -> None:
+    with recording(aws.dynamodb, "TransactWriteItems") as calls:
+        in_slot(aws.world.ledger)
+        aws.world.ledger.record_and_free(ENDED)
+    assert [call["ClientRequestToken"] for call in calls] == ["claim", "outcome"]
+
+
+@pytest.mark.parametrize(
+    ("code", "reasons"),
+    [
+        ("TransactionCanceledException", ("None", "TransactionConflict")),
+        ("TransactionCanceledException", ("ConditionalCheckFailed", "TransactionConflict")),
+        ("TransactionInProgressException", ()),
+    ],
+)
+def test_conflicts_with_other_transactions_are_waited_out(
+    aws: Aws, code: str, reasons: tuple[str, ...]
+) -> None:
+    with refusing(aws.dynamodb, "TransactWriteItems", code, reasons=reasons, times=2):
+        in_slot(aws.world.ledger)
+    assert aws.naps == [0.05, 0.1]
+
+
+def test_conflicts_that_last_are_unavailable(aws: Aws) -> None:
+    reasons = ("None", "TransactionConflict")
+    with (
+        refusing(
+            aws.dynamodb, "TransactWriteItems", "TransactionCanceledException", reasons=reasons
+        ),
+        pytest.raises(Unavailable),
+    ):
+        in_slot(aws.world.ledger)
+
+
+def test_a_transaction_that_can_never_succeed_is_our_own_fault(aws: Aws) -> None:
+    reasons = ("None", "ValidationError")
+    with (
+        refusing(
+            aws.dynamodb, "TransactWriteItems", "TransactionCanceledException", reasons=reasons
+        ),
+        pytest.raises(ClientError),
+    ):
+        in_slot(aws.world.ledger)
+
+
+def test_a_slot_never_expires(aws: Aws) -> None:
+    in_slot(aws.world.ledger)
+    rows = aws.dynamodb.scan(TableName="occurrences")["Items"]
+    assert {row["row"]["S"]: "expires_at" in row for row in rows} == {"run": True, "slot": False}
 
 
 def test_a_throttle_is_unavailable(aws: Aws) -> None:

@@ -29,9 +29,10 @@ from puntual.domain.forecast import RulePage
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
-from puntual.domain.run import Note, Run, Span
+from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
+from puntual.domain.slot import Slot, SlotSwap
 from puntual.domain.tenant import ScheduleId, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
 from puntual.domain.zone_rules import ZoneRules
@@ -253,6 +254,19 @@ class HostileLedger:
 
     def record(self, run: Run) -> bool:
         return self.hostility.write("ledger.record", lambda: self.inner.record(run))
+
+    def record_and_free(self, run: Run) -> bool:
+        return self.hostility.write(
+            "ledger.record_and_free", lambda: self.inner.record_and_free(run)
+        )
+
+    def slot(self, key: ScheduleKey) -> Slot:
+        return self.hostility.call("ledger.slot", lambda: self.inner.slot(key))
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        return self.hostility.write(
+            "ledger.swap_with_slot", lambda: self.inner.swap_with_slot(slot, *runs)
+        )
 
     def note(self, note: Note) -> None:
         self.hostility.write("ledger.note", lambda: self.inner.note(note))

@@ -1,10 +1,12 @@
 """The ledger in memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from puntual.domain.occurrence import RunKey
-from puntual.domain.run import Note, Run, RunState, Span
+from puntual.domain.run import Note, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.schedule import ScheduleKey
+from puntual.domain.slot import Slot, SlotSwap
 
 Row = Run | Span | Note
 
@@ -14,6 +16,7 @@ class InMemoryLedger:
 
     def __init__(self, *, knows_own_writes: bool = True) -> None:
         self.rows: dict[ScheduleKey, dict[str, Row]] = {}
+        self.slots: dict[ScheduleKey, Slot] = {}
         self.knows_own_writes = knows_own_writes
 
     def read(self, key: RunKey) -> Run | None:
@@ -23,24 +26,51 @@ class InMemoryLedger:
 
     def swap(self, run: Run, *, seen: Run | None) -> bool:
         assert run.write_id, "a write without an id cannot be known again (P9)"
-        row = self.read(run.occurrence.key)
-        unchanged = row is None if seen is None else row is not None and _same_write(row, seen)
+        unchanged = self._is_as_seen(run.occurrence.key, seen)
         if unchanged:
             self._put(run.occurrence.key, run)
-        return unchanged or self._is_own(row, run)
+        return unchanged or self._is_own(self.read(run.occurrence.key), run)
 
     def record(self, run: Run) -> bool:
         assert run.write_id, "a write without an id cannot be known again (P9)"
         row = self.read(run.occurrence.key)
-        running = (
-            row is not None
-            and row.state is RunState.RUNNING
-            and row.occurrence.id == run.occurrence.id
-            and row.attempt == run.attempt
-        )
+        running = self._takes_outcome(row, run)
         if running:
             self._put(run.occurrence.key, run)
         return running or self._is_own(row, run)
+
+    def record_and_free(self, run: Run) -> bool:
+        assert run.state.is_terminal, "backoffs hold the slot"
+        key = _schedule_of(run.occurrence.key)
+        slot = self.slot(key)
+        if slot.is_run_by(run.occurrence.id) and self._takes_outcome(
+            self.read(run.occurrence.key), run
+        ):
+            self._put_slot(replace(slot, running=None, write_id=run.write_id))
+        return self.record(run)
+
+    def slot(self, key: ScheduleKey) -> Slot:
+        return self.slots.get(key, Slot(tenant=key.tenant, schedule=key.schedule))
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        assert slot.slot.write_id, "a write without an id cannot be known again (P9)"
+        swaps = [run for run in runs if isinstance(run, RunSwap)]
+        assert all(each.run.write_id == slot.slot.write_id for each in swaps)
+        keys = [run.run.occurrence.key if isinstance(run, RunSwap) else run.key for run in runs]
+        assert len(set(keys)) == len(keys), "a transaction touches a row once"
+        current = self.slot(slot.seen.key)
+        unchanged = current.write_id == slot.seen.write_id and all(
+            self._is_as_seen(key, run.seen) for key, run in zip(keys, runs, strict=True)
+        )
+        if not unchanged:
+            own_slot = slot.changes and current.write_id == slot.slot.write_id
+            own_runs = any(self._is_own(self.read(_key_of(each)), each.run) for each in swaps)
+            return self.knows_own_writes and (own_slot or own_runs)
+        for each in swaps:
+            self._put(_key_of(each), each.run)
+        if slot.changes:
+            self._put_slot(slot.slot)
+        return True
 
     def note(self, note: Note) -> None:
         if self._row(note.key) is None:
@@ -67,12 +97,33 @@ class InMemoryLedger:
     def _put(self, key: RunKey, row: Row) -> None:
         self.rows.setdefault(_schedule_of(key), {})[key.run] = row
 
+    def _put_slot(self, slot: Slot) -> None:
+        self.slots[slot.key] = slot
+
+    def _is_as_seen(self, key: RunKey, seen: Run | None) -> bool:
+        row = self.read(key)
+        return row is None if seen is None else row is not None and _same_write(row, seen)
+
+    def _takes_outcome(self, row: Run | None, run: Run) -> bool:
+        retry = run.state is RunState.RETRY_WAIT
+        return (
+            row is not None
+            and row.state is RunState.RUNNING
+            and row.occurrence.id == run.occurrence.id
+            and row.attempt == run.attempt
+            and not (retry and row.cancel_requested)
+        )
+
     def _is_own(self, row: Run | None, run: Run) -> bool:
         return self.knows_own_writes and row is not None and _same_write(row, run)
 
 
 def _schedule_of(key: RunKey) -> ScheduleKey:
     return ScheduleKey(tenant=key.tenant, schedule=key.schedule)
+
+
+def _key_of(swap: RunSwap) -> RunKey:
+    return swap.run.occurrence.key
 
 
 def _same_write(row: Run, other: Run) -> bool:

@@ -1,4 +1,4 @@
-"""The examples of docs/api.md: requests in their order, each followed by its answer."""
+"""The examples of the documents: requests in their order, each followed by its answer."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
+POLICIES = DOCUMENT.with_name("policies.md")
 
 _EXAMPLE = re.compile(
     r"```http\n(?P<request>.*?)```\s*```json (?P<status>\d{3})\n(?P<body>.*?)```", re.DOTALL

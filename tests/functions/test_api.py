@@ -152,6 +152,7 @@ def test_every_field_can_be_given(api: Api) -> None:
         flexible_window_seconds=86_400,
         misfire={"policy": "skip", "misfire_after_seconds": 5, "max_lateness_seconds": 60},
         retry={"max_attempts": 20, "base_seconds": 1, "cap_seconds": 2},
+        overlap="queue_one",
         target={"type": "sqs", "queue_arn": OWN_QUEUE},
         payload=None,
     )
@@ -160,6 +161,7 @@ def test_every_field_can_be_given(api: Api) -> None:
     assert body["target"] == {"type": "sqs", "queue_arn": OWN_QUEUE, "role_arn": None}
     assert body["flexible_window_seconds"] == 86_400
     assert body["retry"]["max_attempts"] == 20
+    assert body["overlap"] == "queue_one"
 
 
 BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
@@ -188,6 +190,7 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"misfire": {"policy": "catch_up"}}, "misfire.policy", "catch_up"),
     ({"misfire": {"misfire_after_seconds": 0}}, "misfire.misfire_after_seconds", "0"),
     ({"misfire": "skip"}, "misfire", "skip"),
+    ({"overlap": "queue_two"}, "overlap", "queue_two"),
     ({"retry": {"max_attempts": 21}}, "retry.max_attempts", "21"),
     ({"retry": {"max_attempts": "5"}}, "retry.max_attempts", "5"),
     ({"retry": {"base_seconds": 60, "cap_seconds": 30}}, "retry.cap_seconds", "30"),
@@ -957,6 +960,7 @@ WRITTEN_OUT: dict[str, Any] = {
         "max_lateness_seconds": None,
     },
     "retry": {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800},
+    "overlap": "allow",
     "target": {**WEBHOOK, "timeout_seconds": 10},
 }
 

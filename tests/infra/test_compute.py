@@ -56,9 +56,9 @@ TARGETS: Mapping[str, set[str]] = {
     "WebhookRootSecret": {"secretsmanager:GetSecretValue"},
 }
 # Function → resource → actions, without writing its own log, which all may. They are what the
-# adapters of its use cases call: a transaction asks for its parts' actions (put, update), a batch
-# for its own alone, whatever is in it. Not called by us: what event sources read with, and the
-# item that Powertools' idempotency reads where a refused put did not bring it.
+# adapters of its use cases call: a transaction asks for its parts' actions (put, update, check), a
+# batch for its own alone, whatever is in it. Not called by us: what event sources read with, and
+# the item that Powertools' idempotency reads where a refused put did not bring it.
 PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
     "ticker": {
         "Shards": {"dynamodb:Scan"},
@@ -105,7 +105,12 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Outbox": {"dynamodb:PutItem"},
     },
     "executor": {
-        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "Occurrences": {
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+            "dynamodb:ConditionCheckItem",
+        },
         "Schedules": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},
         "Strict": {"sqs:SendMessage", *CONSUME},
@@ -115,7 +120,11 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         **TARGETS,
     },
     "undeliverable": {
-        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "Occurrences": {
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:ConditionCheckItem",
+        },
         "Schedules": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},
         "Strict": {"sqs:SendMessage"},

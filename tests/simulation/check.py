@@ -82,6 +82,7 @@ def check(end: End) -> None:
     for run in rows.runs.values():
         _check_run(end, run)
     _check_effects(end, rows)
+    _check_slots(end, rows)
     _check_leftovers(end)
 
 
@@ -260,6 +261,31 @@ def _check_effects(end: End, rows: Rows) -> None:
         seen = end.record.effects.get(run.occurrence.key, {})
         if run.state is RunState.SUCCEEDED and run.occurrence.id not in seen:
             end.fail("SUCCEEDED UNSEEN", run)
+
+
+def _check_slots(end: End, rows: Rows) -> None:
+    """Nobody is left in a slot, and whoever has waited ran or ended with a reason."""
+    for slot in end.ledger.slots.values():
+        if slot.running is not None:
+            end.fail("SLOT HELD FOR EVER", slot)
+        if slot.waiting is not None:
+            end.fail("WAITS FOR EVER", slot)
+    for place in end.record.waited.values():
+        occurrence = place.occurrence
+        key = ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
+        version = end.schedules.version_rows[key, occurrence.version]
+        superseded = version.until is not None and occurrence.scheduled_for >= version.until
+        voided = occurrence.version < end.schedules.head_rows[key].min_valid_version
+        run = rows.runs.get((key, occurrence.scheduled_for))
+        if run is None or run.occurrence.id != occurrence.id:
+            if not (voided or superseded):
+                end.fail("WAITED FOR NOTHING", occurrence)
+        elif run.attempt:
+            end.record.counts["waited and ran"] += 1
+        elif run.state is RunState.SKIPPED_OVERLAP:
+            end.fail("WAITING ONE SKIPPED", run)
+        elif run.state is RunState.MISSED and version.policies.misfire.max_lateness is None:
+            end.fail("WAITING ONE MISSED", run)
 
 
 def _check_leftovers(end: End) -> None:

@@ -27,6 +27,7 @@ class Fault(StrEnum):
     NO_EXECUTOR = "no executor"
     RECEIVER_ILL = "receiver ill"
     RECEIVER_DEAD = "receiver dead"
+    RECEIVER_SLOW = "receiver slow"
 
 
 ANYWHERE = tuple(fault for fault in Fault if fault is not Fault.NO_TICK)

@@ -10,7 +10,7 @@ from tests.simulation.faults import Fault, Faults
 from tests.simulation.scheduler import SECOND, FunctionKind, Killed, Scheduler
 from tests.simulation.trace import Trace
 
-CLAIM = "ledger.swap"
+CLAIMS = frozenset({"ledger.swap", "ledger.swap_with_slot"})
 BEFORE_COMMIT = "shards.ensure"
 HESITATIONS: tuple[int, ...] = (0, 0, 0, 2 * SECOND, 6 * SECOND)
 """What a slow writer adds, twice, between reading the head and writing its successor."""
@@ -71,7 +71,7 @@ class Io(Hostility):
         pause = self.faults.pause(function)
         if name == BEFORE_COMMIT and function.kind is FunctionKind.API:
             pause += self.source.choice(self.hesitations)
-        if name == CLAIM and self.faults.happens(Fault.FREEZE, 0.05):
+        if name in CLAIMS and self.faults.happens(Fault.FREEZE, 0.05):
             pause += self.source.randint(5 * SECOND, 700 * SECOND)
         scheduler.wait(pause)
         self.rates = self.faults.rates

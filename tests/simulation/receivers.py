@@ -17,10 +17,15 @@ class Receivers:
         self._scheduler, self._random, self._faults = scheduler, scheduler.random, faults
         self._record, self._trace = record, trace
         self.ill_at_best = 0.03
+        self.answers: list[DeliveryResult] = []
+        """Set by a scenario: the results of the first calls."""
 
     def deliver(self, delivery: Delivery) -> DeliveryResult:
         self._record.called(delivery, self._scheduler.running, self._scheduler.now)
-        result = self._tried(delivery)
+        try:
+            result = self.answers.pop(0) if self.answers else self._tried(delivery)
+        finally:
+            self._record.hung_up(delivery)
         self._trace.add(
             self._scheduler.now,
             self._scheduler.running.name,
@@ -42,6 +47,8 @@ class Receivers:
             self._arrived(delivery.occurrence)
             slow = self._random.random() < 0.03
             took = self._random.randint(1 * SECOND, 8 * SECOND) if slow else 50
+            if self._faults.happens(Fault.RECEIVER_SLOW, 0.8):
+                took = self._random.randint(20 * SECOND, 240 * SECOND)
             if took >= budget:
                 return self._hung(budget)
             self._scheduler.wait(took)

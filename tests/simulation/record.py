@@ -5,7 +5,7 @@ no code with the domain's judgement and planning.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import Occurrence, OccurrenceId, RunKey
 from puntual.domain.run import Run, RunState
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery
 from tests.simulation.scheduler import (
     LIFE_MAX,
@@ -25,6 +26,9 @@ from tests.simulation.scheduler import (
 )
 
 CLOCKS_APART_MAX = 2 * SKEW_MAX
+
+LEASE_SLACK = 15 * SECOND
+"""How long after its end a lease may still be respected: margin, clocks, and a slow decision."""
 
 
 class Failure(NamedTuple):
@@ -60,6 +64,19 @@ class Record:
         default_factory=lambda: defaultdict(dict)
     )
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    under_way: dict[ScheduleKey, dict[RunKey, Run]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """Claimed rows that have not ended, of versions that may not overlap."""
+
+    in_slots: dict[ScheduleKey, Slot] = field(default_factory=dict)
+    waited: dict[OccurrenceId, Place] = field(default_factory=dict)
+    """Whoever has had a waiting place."""
+
+    calls: dict[ScheduleKey, dict[OccurrenceId, int]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """Calls of targets that are going on, of versions that may not overlap."""
 
     def fail(self, kind: str, detail: object, at: int) -> None:
         self.failures.append(Failure(kind, str(detail), at))
@@ -86,6 +103,25 @@ class Record:
         due = self.available_at.get(occurrence.id, occurrence.scheduled_for)
         if now + function.skew < milliseconds_of(max(due, occurrence.scheduled_for)):
             self.fail("EARLY", occurrence, now)
+        schedule = _schedule_of(occurrence)
+        if not self._may_overlap(occurrence):
+            calls = self.calls[schedule]
+            for other in calls.keys() - {occurrence.id}:
+                self.fail("TWO CALLS AT ONCE", f"{occurrence} {other}", now)
+            calls[occurrence.id] = calls.get(occurrence.id, 0) + 1
+
+    def hung_up(self, delivery: Delivery) -> None:
+        """Note that a call is over, whether it was answered or its caller died."""
+        occurrence = delivery.occurrence
+        calls = self.calls[_schedule_of(occurrence)]
+        if occurrence.id in calls:
+            calls[occurrence.id] -= 1
+            if not calls[occurrence.id]:
+                del calls[occurrence.id]
+
+    def _may_overlap(self, occurrence: Occurrence) -> bool:
+        schedule = _schedule_of(occurrence)
+        return self.versions[schedule, occurrence.version].policies.overlap == "allow"
 
     def arrived(self, occurrence: Occurrence) -> None:
         ids = self.effects[occurrence.key]
@@ -98,35 +134,73 @@ class Record:
             self._overwrote(before, after, function, now)
         if after.state.is_terminal:
             self.ended_at[after.occurrence.key] = now
+        self._overlap(before, after, function, now)
         match after.state:
-            case RunState.RUNNING:
+            case RunState.RUNNING if before is None or before.attempt != after.attempt:
                 self._claimed(before, after, function, now)
+            case RunState.CANCELED if after.reason.startswith("overlap"):
+                self._canceled_by_overlap(before, after, now)
             case RunState.CANCELED:
                 self._canceled(after, now)
             case RunState.MISSED:
                 self._missed(after, now)
+            case RunState.SKIPPED_OVERLAP:
+                self._skipped(before, after, function, now)
             case RunState.DEAD if after.reason == "undeliverable":
                 self._buried(after, now)
             case _:
                 pass
 
+    def slot_written(self, slot: Slot, now: int) -> None:
+        self.in_slots[slot.key] = slot
+        if slot.waiting is not None and slot.waiting.occurrence.id not in self.waited:
+            self.counts["waited for a slot"] += 1
+            self.waited[slot.waiting.occurrence.id] = slot.waiting
+        if slot.running is not None and slot.running == slot.waiting:
+            self.fail("WAITS FOR ITSELF", slot, now)
+
+    def _overlap(self, before: Run | None, after: Run, function: Function, now: int) -> None:
+        """Two that may not overlap must not have begun and not ended; backoffs count."""
+        occurrence = after.occurrence
+        if self._may_overlap(occurrence):
+            return
+        under_way = self.under_way[_schedule_of(occurrence)]
+        if after.state.is_terminal:
+            under_way.pop(occurrence.key, None)
+            return
+        asked = function.message
+        mine = asked is not None and asked.occurrence.id == occurrence.id
+        if before is not None and not mine:
+            self.counts["asked to end"] += 1
+        others = under_way.keys() - {occurrence.key}
+        if others and mine and after.state is RunState.RUNNING:
+            self.fail("OVERLAP", f"{after} {[under_way[key] for key in others]}", now)
+        under_way[occurrence.key] = after
+
     def _overwrote(self, before: Run, after: Run, function: Function, now: int) -> None:
         key, claims = after.occurrence.key, after.state is RunState.RUNNING
+        if claims and replace(after, write_id=before.write_id, cancel_requested=False) == before:
+            claims = False  # it was only asked to end
         if before.occurrence.id != after.occurrence.id:
             self.fail("TWO IDS", f"{key} {before} {after}", now)
         asked = function.message
-        if asked is not None and asked.occurrence.id != before.occurrence.id:
+        another = asked is not None and asked.occurrence.id != before.occurrence.id
+        if another and not self._may_be_written_by_another(before, after):
             self.fail("WRITTEN FOR ANOTHER", f"{key} {before} {after}", now)
         if before.state.is_terminal:
             self.fail("TERMINAL ROW REOPENED", f"{key} {before.state} {after.state}", now)
         if claims and before.attempt >= after.attempt:
             self.fail("ATTEMPT NOT RAISED", key, now)
+        if before.cancel_requested and not after.cancel_requested and not after.state.is_terminal:
+            self.fail("REQUEST TO END FORGOTTEN", key, now)
         live = before.state is RunState.RUNNING and now < self.lease_ends.get(key, 0)
         if live and (claims or before.attempt != after.attempt):
             self.fail("TWO LIVE LEASES", f"{key} {before} {after}", now)
 
     def ended_another(self, before: Run, after: Run, now: int) -> None:
         """Judge a row that was ended by another than its attempt's own executor."""
+        if after.state is before.state and after.cancel_requested:
+            return
         if before.state is RunState.RUNNING and now < self.lease_ends.get(before.occurrence.key, 0):
             self.fail(f"LIVE RUN {after.state} BY ANOTHER", before.occurrence.key, now)
 
@@ -164,10 +238,42 @@ class Record:
         misfire = self.versions[schedule, occurrence.version].policies.misfire
         late = checked_at - milliseconds_of(run.available_at) - CLOCKS_APART_MAX
         bounds = [misfire.max_lateness]
-        if misfire.policy == "skip":
+        if misfire.policy == "skip" and occurrence.id not in self.waited:
             bounds.append(misfire.after)
         if any(bound is not None and late > bound.total_seconds() * SECOND for bound in bounds):
             self.fail("RAN TOO LATE", occurrence, checked_at)
+
+    def _may_be_written_by_another(self, before: Run, after: Run) -> bool:
+        """Only what is in its schedule's slot may be, to ask it to end or to end it."""
+        slot = self.in_slots.get(_schedule_of(before.occurrence))
+        in_slot = slot is not None and slot.is_run_by(before.occurrence.id)
+        return in_slot and (after.state is RunState.CANCELED or after.cancel_requested)
+
+    def _canceled_by_overlap(self, before: Run | None, run: Run, now: int) -> None:
+        schedule = _schedule_of(run.occurrence)
+        policies = (
+            version.policies for (key, _), version in self.versions.items() if key == schedule
+        )
+        if before is None or not any(each.overlap == "cancel_running" for each in policies):
+            self.fail("LIVE RUN CANCELED", run.occurrence, now)
+
+    def _skipped(self, before: Run | None, run: Run, function: Function, now: int) -> None:
+        schedule = _schedule_of(run.occurrence)
+        slot = self.in_slots[schedule]
+        if slot.is_run_by(run.occurrence.id) or (before is not None and before.attempt):
+            self.fail("HOLDER SKIPPED", run.occurrence, now)
+        holder = slot.running
+        if holder is None and slot.waiting is None:
+            self.fail("SKIPPED BEHIND NOBODY", run.occurrence, now)
+        checked_at = function.seen.get(schedule, -1)
+        place = holder or slot.waiting
+        if place is None or now < self.lease_ends.get(place.occurrence.key, 0) + LEASE_SLACK:
+            return
+        row = self.under_way[schedule].get(place.occurrence.key)
+        judged = max(place.judged_version, (row and row.authorised_version) or 0)
+        for voiding in self.voidings[schedule]:
+            if voiding.at < checked_at and judged < voiding.min_valid_version:
+                self.fail("SKIPPED BEHIND A VOIDED RUN", run.occurrence, now)
 
     def _canceled(self, run: Run, now: int) -> None:
         judged = max(run.occurrence.version, run.authorised_version or 0)

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
-from puntual.domain.policies import Misfire, MisfirePolicy, Policies
+from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
+from puntual.domain.target import Failed
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.faults import Fault, Window
 from tests.simulation.io import Cue
@@ -17,6 +18,8 @@ from tests.simulation.world import Parts, World
 
 KEY = ScheduleKey(tenant=TENANT, schedule=ScheduleId("s0"))
 TIMEOUT = timedelta(seconds=5)
+LONG_TIMEOUT = timedelta(minutes=4)
+NEVER_LATE = MisfirePolicy(after=timedelta(minutes=30))
 
 
 class Stage(World):
@@ -47,6 +50,12 @@ class Stage(World):
     def pause(self, at: float) -> None:
         self._call(at, lambda: self.api.pause_schedule(KEY, author=AUTHOR))
 
+    def resume(self, at: float) -> None:
+        self._call(at, lambda: self.api.resume_schedule(KEY, author=AUTHOR))
+
+    def first_call_fails(self) -> None:
+        self.receivers.answers = [Failed(detail="HTTP 503", retryable=True)]
+
     def ticks(self, *seconds: float) -> None:
         for at in seconds:
             self.at(at, self.tick_now)
@@ -55,7 +64,7 @@ class Stage(World):
         self.ticks(*range(int(first), 5 * 3600, 60))
 
     def explain_misses(self, until: float) -> None:
-        """Say that nobody was there to plan."""
+        """Say that something was wrong, as if nobody had been there to plan."""
         outage = Window(0, int(until * SECOND), frozenset({Fault.NO_TICK}))
         self.faults.windows = (outage,)
 
@@ -70,14 +79,17 @@ def _ignored(_: object) -> None:
     return
 
 
-def once(at: float, *, misfire: Misfire = Misfire.FIRE_ONCE) -> Definition:
+def once(
+    at: float, *, misfire: Misfire = Misfire.FIRE_ONCE, overlap: Overlap = Overlap.ALLOW
+) -> Definition:
     """Define a schedule that fires once."""
-    return _defined(f"at({instant_at(int(at * SECOND)):%Y-%m-%dT%H:%M:%S})", misfire=misfire)
+    expression = f"at({instant_at(int(at * SECOND)):%Y-%m-%dT%H:%M:%S})"
+    return _defined(expression, Policies(misfire=MisfirePolicy(policy=misfire), overlap=overlap))
 
 
 def each_minute(start: float, end: float, *, misfire: Misfire = Misfire.FIRE_ONCE) -> Definition:
     """Define a schedule that fires each minute from `start`, not included, to `end`."""
-    return _defined("rate(1 minute)", misfire=misfire, start=start, end=end)
+    return _every_minute(start, end, Policies(misfire=MisfirePolicy(policy=misfire)))
 
 
 def each_hour_in_its_window(end: float) -> Definition:
@@ -85,18 +97,36 @@ def each_hour_in_its_window(end: float) -> Definition:
 
     It does so where the clocks go forward: at 01:21, at 03:00 for 02:21, and at 03:21.
     """
-    hourly = _defined("21 1-4 * * *", misfire=Misfire.FIRE_ONCE, end=end)
-    policies = replace(hourly.policies, window=timedelta(hours=1))
-    return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER, policies=policies)
+    hourly = _defined("21 1-4 * * *", Policies(window=timedelta(hours=1)))
+    return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER, end_at=instant_at(int(end * SECOND)))
 
 
-def _defined(
-    expression: str, *, misfire: Misfire, start: float | None = None, end: float | None = None
+def one_at_a_time(
+    end: float,
+    overlap: Overlap,
+    *,
+    timeout: timedelta = LONG_TIMEOUT,
+    misfire: MisfirePolicy = NEVER_LATE,
 ) -> Definition:
+    """Define a schedule that fires at each minute to `end`, and whose runs may take longer."""
+    retry = RetryPolicy(base=timedelta(minutes=30))
+    policies = Policies(misfire=misfire, retry=retry, overlap=overlap)
+    return _every_minute(0, end, policies, timeout=timeout)
+
+
+def _every_minute(
+    start: float, end: float, policies: Policies, *, timeout: timedelta = TIMEOUT
+) -> Definition:
+    return replace(
+        _defined("rate(1 minute)", policies, timeout=timeout),
+        start_at=instant_at(int(start * SECOND)),
+        end_at=instant_at(int(end * SECOND)),
+    )
+
+
+def _defined(expression: str, policies: Policies, *, timeout: timedelta = TIMEOUT) -> Definition:
     return Definition(
         expression=expression,
-        start_at=None if start is None else instant_at(int(start * SECOND)),
-        end_at=None if end is None else instant_at(int(end * SECOND)),
-        policies=Policies(misfire=MisfirePolicy(policy=misfire)),
-        target=WebhookDefinition(url="https://acme.example/hook", timeout=TIMEOUT),
+        policies=policies,
+        target=WebhookDefinition(url="https://acme.example/hook", timeout=timeout),
     )

@@ -21,6 +21,7 @@ RULES_BUILT = frozenset(
         "E4",
         "E5",
         "E6",
+        "E7",
         "E8",
         "E10",
         "E11",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from puntual.domain.run import RunState
 from tests.simulation.world import simulate
 
 SEEDS = int(os.environ.get("PUNTUAL_SEEDS") or 200)
@@ -54,7 +55,9 @@ def test_the_seeds_meet_what_they_are_there_for() -> None:
         "schedules COMPLETED",
         "schedules CANCELED",
         "schedules PAUSED",
-        *(f"-> {state}" for state in ("RETRY_WAIT", "SUCCEEDED", "DEAD", "MISSED", "CANCELED")),
+        *(f"-> {state}" for state in RunState),
+        "waited and ran",
+        "asked to end",
     }
 
 

@@ -13,11 +13,15 @@ from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.agenda import Cursor, cursor_at
 from puntual.domain.instant import text_of
 from puntual.domain.judgement import (
+    Claim,
     Drop,
+    End,
+    EndHolder,
     Forget,
     Park,
     Standing,
     Verdict,
+    Wait,
     before_head,
     buried,
     judge,
@@ -26,9 +30,10 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.policies import Misfire
-from puntual.domain.run import LEASE_MARGIN, Run, RunState, Span
+from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.shard import Shard
+from puntual.domain.slot import SlotSwap
 from puntual.domain.target import DeliveryResult
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import Row
@@ -39,15 +44,22 @@ from tests.simulation.scenarios import (
     a_claim_that_is_still_on_its_way,
     a_create_that_meets_a_planner_after_an_outage,
     a_dead_letter_of_a_run_that_lives,
+    a_duplicate_that_waits_for_what_has_ended,
     a_lease_that_ends_later_than_it_says,
     a_planner_that_dies_after_it_deleted,
     a_planner_that_meets_a_create_after_an_outage,
     a_relay_that_dies_at_each_send,
+    a_request_to_end_that_meets_a_backoff,
+    a_skip_behind_a_run_that_has_ended,
     a_verdict_that_is_older_than_its_clock,
+    a_voided_one_that_waits,
+    a_voided_run_in_its_backoff,
+    a_waiting_one_that_is_superseded,
     a_writer_that_dies_after_its_transaction,
     an_executor_that_dies_after_the_last_outcome,
     an_outcome_that_comes_too_late,
     clocks_that_go_forward_under_windows,
+    two_claims_of_one_slot,
 )
 from tests.simulation.scheduler import FunctionKind
 from tests.simulation.watched import WatchedLedger, WatchedSchedules
@@ -346,6 +358,112 @@ class DropsAtFirstSight(SettleMessage):
         return super()._drop(replace(message, looks=1), drop, standing)
 
 
+# E7: the slot.
+
+
+class ClaimsBesideTheSlot(WatchedLedger):
+    """Two writes instead of one transaction: the claim asks for its row alone."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        match runs:
+            case (RunSwap(run=Run(state=RunState.RUNNING) as run, seen=seen),):
+                if not self.swap(run, seen=seen):
+                    return False
+                self._put_slot(slot.slot)
+                return True
+            case _:
+                return super().swap_with_slot(slot, *runs)
+
+
+class ChecksNoSlotBeside(WatchedLedger):
+    """A slot that is only to be as it was seen is not asked."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        if slot.changes:
+            return super().swap_with_slot(slot, *runs)
+        current = self.slot(slot.seen.key)
+        as_now = SlotSwap(slot=replace(current, write_id=slot.slot.write_id), seen=current)
+        return super().swap_with_slot(as_now, *runs)
+
+
+class ChecksNoRowBeside(WatchedLedger):
+    """A row that is only to be as it was seen is not asked."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        return super().swap_with_slot(slot, *(run for run in runs if isinstance(run, RunSwap)))
+
+
+class RecordsOverARequest(WatchedLedger):
+    def _takes_outcome(self, row: Run | None, run: Run) -> bool:
+        asked = None if row is None else replace(row, cancel_requested=False)
+        return super()._takes_outcome(asked, run)
+
+
+class EndsWithoutFreeing(WatchedLedger):
+    def record_and_free(self, run: Run) -> bool:
+        return self.record(run)
+
+
+def judged_with_retries_beside_the_slot(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    if row is not None and not row.state.is_terminal:
+        standing = replace(standing, occupancy=None)
+    return judge(message, row, standing, now)
+
+
+def judged_keeping_the_waiting_place(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    return replace(verdict, slot=None) if isinstance(verdict, Drop | Forget) else verdict
+
+
+def judged_with_holders_behind_waiters(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    occupancy = standing.occupancy
+    if occupancy is not None and occupancy.slot.waiting is not None:
+        slot = occupancy.slot.without(message.occurrence.id)
+        if not standing.has_waiting(message):
+            standing = replace(standing, occupancy=replace(occupancy, slot=slot))
+    return judge(message, row, standing, now)
+
+
+def judged_behind_voided_holders(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if isinstance(verdict, EndHolder) and verdict.holder.run.reason.startswith("voided"):
+        head = replace(standing.head, min_valid_version=0)
+        return judge(message, row, replace(standing, head=head), now)
+    return verdict
+
+
+def judged_behind_voided_waiters(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if isinstance(verdict, Claim | Wait):
+        head = replace(standing.head, min_valid_version=0)
+        return judge(message, row, replace(standing, head=head), now)
+    return verdict
+
+
+def judged_with_waiting_ones_late(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if row is None and standing.has_waiting(message) and isinstance(verdict, Claim | Wait | Park):
+        late = judge(message, row, replace(standing, occupancy=None), now)
+        if isinstance(late, End):
+            assert standing.occupancy is not None
+            slot = standing.occupancy.slot
+            left = SlotSwap(slot=slot.without(message.occurrence.id), seen=slot)
+            return replace(late, slot=left)
+    return verdict
+
+
 # E8: spans are written first, and voided cursors leave one.
 
 
@@ -416,7 +534,7 @@ VARIANTS: dict[str, Variant] = {
         rule="P1",
         parts=Parts(announced=NeverPlansInline),
         shows=frozenset({"STRICT LATE"}),
-        seeds=(5, 8, 10),
+        seeds=(1, 6, 8),
     ),
     "reads before it writes": Variant(
         rule="P1",
@@ -434,49 +552,49 @@ VARIANTS: dict[str, Variant] = {
         rule="P2",
         parts=Parts(outbox=PagesNamedByTheirBucket),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(6, 12, 17),
+        seeds=(26, 33, 36),
     ),
     "deletes cursors first": Variant(
         rule="P2",
         parts=Parts(plan_cursors=DeletesCursorsBeforeItPutsTheNext),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(4, 6, 9),
+        seeds=(2, 4, 9),
     ),
     "deletes cursors before the page": Variant(
         rule="P2",
         parts=Parts(plan_cursors=DeletesCursorsBeforeThePage),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(5, 9, 11),
+        seeds=(8, 14, 16),
     ),
     "ends taken from a cache": Variant(
         rule="P3",
         parts=Parts(schedules=EndsTakenFromACache),
         shows=frozenset({"RAN AFTER UNTIL"}),
-        seeds=(0, 1, 3),
+        seeds=(1, 2, 4),
     ),
     "drops what was due": Variant(
         rule="P3",
         parts=Parts(schedules=PlannerDropsWhatWasDueBeforeTheEnd),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(0, 2, 3),
+        seeds=(0, 9, 10),
     ),
     "no voiding": Variant(
         rule="P3",
         parts=Parts(judge_by_head=judged_without_voiding),
         shows=frozenset({"STARTED AFTER PAUSE"}),
-        seeds=(0, 3, 5),
+        seeds=(1, 6, 7),
     ),
     "closes buckets at once": Variant(
         rule="P4",
         parts=Parts(shards=ClosesBucketsAtOnce),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(6, 7, 8),
+        seeds=(1, 2, 10),
     ),
     "swaps whatever is there": Variant(
         rule="P5",
         parts=Parts(ledger=SwapsWhateverIsThere),
         shows=frozenset({"ATTEMPT NOT RAISED", "TERMINAL ROW REOPENED", "TWO LIVE LEASES"}),
-        seeds=(0, 1, 4),
+        seeds=(1, 5, 19),
     ),
     "no margin": Variant(
         rule="P5",
@@ -488,31 +606,31 @@ VARIANTS: dict[str, Variant] = {
         rule="P5",
         parts=Parts(judge_by_row=judged_without_leases),
         shows=frozenset({"TWO LIVE LEASES"}),
-        seeds=(0, 1, 3),
+        seeds=(0, 1, 2),
     ),
     "no backoff": Variant(
         rule="P5",
         parts=Parts(judge_by_head=judged_without_backoff),
         shows=frozenset({"BACKOFF NOT HONOURED"}),
-        seeds=(0, 1, 4),
+        seeds=(1, 14, 17),
     ),
     "keys with the version": Variant(
         rule="P6",
         parts=Parts(ledger=KeysWithTheVersion),
         shows=frozenset({"TWO EFFECTS"}),
-        seeds=(5, 14, 17),
+        seeds=(7, 11, 18),
     ),
     "deletes duplicates": Variant(
         rule="P7",
         parts=Parts(judge_by_row=judged_deleting_duplicates),
         shows=frozenset({"STUCK RUNNING", "STUCK RETRY_WAIT"}),
-        seeds=(0, 2, 5),
+        seeds=(2, 5, 12),
     ),
     "forgets what was refused": Variant(
         rule="P7",
         parts=Parts(settle_message=ForgetsWhatTheQueueRefused),
         shows=frozenset({"STUCK RETRY_WAIT", "UNACCOUNTED"}),
-        seeds=(6, 10, 11),
+        seeds=(6, 14, 18),
     ),
     "deletes the page first": Variant(
         rule="P7",
@@ -524,7 +642,7 @@ VARIANTS: dict[str, Variant] = {
         rule="P7",
         parts=Parts(relay_page=DeletesThePageThoughRefused),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(11, 15),
+        seeds=(8, 14, 26),
     ),
     "ledger forgets its writes": Variant(
         rule="P9",
@@ -542,7 +660,7 @@ VARIANTS: dict[str, Variant] = {
         rule="P9",
         parts=Parts(agenda=LeavesTheRestUnprocessed),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(4, 6, 10),
+        seeds=(1, 4, 6),
     ),
     "windows beyond the next fire": Variant(
         rule="P10",
@@ -566,7 +684,7 @@ VARIANTS: dict[str, Variant] = {
         rule="E3",
         parts=Parts(judge_by_row=judged_without_ownership),
         shows=frozenset({"WRITTEN FOR ANOTHER"}),
-        seeds=(5, 6, 17),
+        seeds=(8, 12, 36),
     ),
     "buries without judging": Variant(
         rule="E4",
@@ -578,13 +696,13 @@ VARIANTS: dict[str, Variant] = {
         rule="E5",
         parts=Parts(judge_by_head=judged_without_lateness),
         shows=frozenset({"RAN TOO LATE"}),
-        seeds=(0, 4, 6),
+        seeds=(0, 2, 6),
     ),
     "last fire beyond the end": Variant(
         rule="E5",
         parts=Parts(judge_by_head=judged_beyond_the_end),
         shows=frozenset({"FIRE_ONCE NEVER FIRED"}),
-        seeds=(6, 8, 16),
+        seeds=(7, 8, 16),
     ),
     "late by a later clock": Variant(
         rule="E5",
@@ -598,6 +716,72 @@ VARIANTS: dict[str, Variant] = {
         shows=frozenset({"STUCK RUNNING"}),
         scenario=a_claim_that_is_still_on_its_way,
     ),
+    "claims beside the slot": Variant(
+        rule="E7",
+        parts=Parts(ledger=ClaimsBesideTheSlot),
+        shows=frozenset({"OVERLAP"}),
+        scenario=two_claims_of_one_slot,
+    ),
+    "checks no slot beside": Variant(
+        rule="E7",
+        parts=Parts(ledger=ChecksNoSlotBeside),
+        shows=frozenset({"SKIPPED BEHIND NOBODY"}),
+        scenario=a_skip_behind_a_run_that_has_ended,
+    ),
+    "checks no row beside": Variant(
+        rule="E7",
+        parts=Parts(ledger=ChecksNoRowBeside),
+        shows=frozenset({"WAITS FOR EVER"}),
+        scenario=a_duplicate_that_waits_for_what_has_ended,
+    ),
+    "records over a request": Variant(
+        rule="E7",
+        parts=Parts(ledger=RecordsOverARequest),
+        shows=frozenset({"REQUEST TO END FORGOTTEN"}),
+        scenario=a_request_to_end_that_meets_a_backoff,
+    ),
+    "retries beside the slot": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_with_retries_beside_the_slot),
+        shows=frozenset({"SLOT HELD FOR EVER", "OVERLAP"}),
+        seeds=(19, 24, 26),
+    ),
+    "ends without freeing": Variant(
+        rule="E7",
+        parts=Parts(ledger=EndsWithoutFreeing),
+        shows=frozenset({"SLOT HELD FOR EVER"}),
+        seeds=(0, 1, 4),
+    ),
+    "keeps the waiting place": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_keeping_the_waiting_place),
+        shows=frozenset({"WAITS FOR EVER"}),
+        scenario=a_waiting_one_that_is_superseded,
+    ),
+    "holders behind waiters": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_with_holders_behind_waiters),
+        shows=frozenset({"HOLDER SKIPPED"}),
+        seeds=(4, 12, 25),
+    ),
+    "behind voided holders": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_behind_voided_holders),
+        shows=frozenset({"SKIPPED BEHIND A VOIDED RUN"}),
+        scenario=a_voided_run_in_its_backoff,
+    ),
+    "behind voided waiters": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_behind_voided_waiters),
+        shows=frozenset({"SKIPPED BEHIND A VOIDED RUN"}),
+        scenario=a_voided_one_that_waits,
+    ),
+    "waiting ones late": Variant(
+        rule="E7",
+        parts=Parts(judge_by_head=judged_with_waiting_ones_late),
+        shows=frozenset({"WAITING ONE MISSED"}),
+        seeds=(1, 12, 25),
+    ),
     "writes spans last": Variant(
         rule="E8",
         parts=Parts(plan_cursors=WritesSpansLast),
@@ -608,7 +792,7 @@ VARIANTS: dict[str, Variant] = {
         rule="E8",
         parts=Parts(ledger=LeavesNoSpanOfVoidedCursors),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(0, 2, 3),
+        seeds=(0, 9, 10),
     ),
     "makes the shard afterwards": Variant(
         rule="E10",

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from puntual.domain.agenda import Cursor
 from puntual.domain.occurrence import RunKey
-from puntual.domain.run import Run
+from puntual.domain.run import Run, RunSwap, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+from puntual.domain.slot import Slot, SlotSwap
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import InMemoryLedger, Row
 from tests.fakes.in_memory_schedules import InMemorySchedules
@@ -29,6 +30,15 @@ class WatchedLedger(InMemoryLedger):
         self._check_own(run, won=won)
         return won
 
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        self._swapping = True
+        won = super().swap_with_slot(slot, *runs)
+        self._swapping = False
+        for run in runs:
+            if isinstance(run, RunSwap):
+                self._check_own(run.run, won=won)
+        return won
+
     def record(self, run: Run) -> bool:
         won = super().record(run)
         self._check_own(run, won=won)
@@ -47,6 +57,10 @@ class WatchedLedger(InMemoryLedger):
             if self._swapping and before is not None and before.attempt == row.attempt:
                 self.record_of_writes.ended_another(before, row, now)
         super()._put(key, row)
+
+    def _put_slot(self, slot: Slot) -> None:
+        self.record_of_writes.slot_written(slot, self.scheduler.now)
+        super()._put_slot(slot)
 
 
 class WatchedSchedules(InMemorySchedules):

@@ -10,7 +10,7 @@ from puntual.application.control_plane import ControlPlane
 from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
-from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at
@@ -107,7 +107,7 @@ class Workload:
                 self.call(lambda: api.cancel_schedule(key, author=AUTHOR))
 
     def _edit(self, key: ScheduleKey) -> None:
-        """Half of the edits keep rule and window, and change the rest."""
+        """Half of the edits keep rule, window and overlap, and change the rest."""
         random, head = self.scheduler.random, self.heads(key)
         if head is None:
             return
@@ -130,7 +130,11 @@ def _as_before(definition: Definition, version: ScheduleVersion) -> Definition:
         gap=rule.gap,
         start_at=rule.start_at,
         end_at=rule.end_at,
-        policies=replace(definition.policies, window=version.policies.window),
+        policies=replace(
+            definition.policies,
+            window=version.policies.window,
+            overlap=version.policies.overlap,
+        ),
     )
 
 
@@ -149,7 +153,7 @@ def _definition(random: Random, milliseconds: int, lasts: int) -> Definition:
         interval = CRONS[expression]
     last = lasts + ENDS_AFTER
     ends = random.choice((last, random.randint(min(milliseconds + ENDS_AFTER, last), last)))
-    timeout = timedelta(seconds=random.choice((5, 10, 30, 60)))
+    timeout = timedelta(seconds=random.choice((5, 10, 30, 60, 240)))
     windows = (WINDOW_SHORT, min(interval * 30, WINDOW_MIDDLE_MAX), interval * 60)
     return Definition(
         expression=expression,
@@ -172,4 +176,5 @@ def _policies(random: Random, window_seconds: int) -> Policies:
         ),
         retry=RetryPolicy(max_attempts=random.choice((1, 2, 3, 5))),
         window=timedelta(seconds=window_seconds),
+        overlap=random.choice((Overlap.ALLOW, *Overlap)),
     )

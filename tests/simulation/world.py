@@ -71,7 +71,7 @@ LIMITS = Limits(
     environment="local",
     tzdata="2026.1",
     plain_http=False,
-    delivery_timeout_max=timedelta(minutes=1),
+    delivery_timeout_max=timedelta(minutes=4),
 )
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND

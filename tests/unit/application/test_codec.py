@@ -15,8 +15,9 @@ from puntual.domain.cron_grammar import EXPRESSION_LENGTH_MAX
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
 from puntual.domain.instant import text_of
 from puntual.domain.message import Message
-from puntual.domain.occurrence import Kind
+from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Planned
+from puntual.domain.policies import Overlap, Policies
 from puntual.domain.run import RunState
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.zone_names import zone_names
@@ -25,6 +26,7 @@ from tests.builders import (
     a_cursor,
     a_message,
     a_page,
+    a_place,
     a_planned,
     a_rule,
     a_run,
@@ -140,7 +142,37 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "retry_base_ms": 10_000,
         "retry_cap_ms": 1_800_000,
         "window_ms": 0,
+        "overlap": "allow",
     }
+
+
+def test_a_head_of_the_deployment_before_allows_overlaps() -> None:
+    document = json.loads(codec.head_text(a_schedule()))
+    del document["policies"]["overlap"]
+    assert codec.head_of_text(json.dumps(document), state="ACTIVE") == a_schedule()
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+def test_heads_and_versions_keep_the_overlap(overlap: Overlap) -> None:
+    version = a_version(policies=Policies(overlap=overlap))
+    assert codec.version_of_text(codec.version_text(version), until=None) == version
+    head = a_schedule(version)
+    assert codec.head_of_text(codec.head_text(head), state="ACTIVE") == head
+
+
+@pytest.mark.parametrize(
+    "occurrence", [an_occurrence(), an_occurrence(kind=Kind.MANUAL, request_id="r-1", version=3)]
+)
+def test_a_place_is_read_as_it_was_written(occurrence: Occurrence) -> None:
+    place = a_place(occurrence, judged_version=7)
+    assert codec.place_of_text(codec.place_text(place), key=KEY) == place
+
+
+def test_a_run_that_was_asked_to_end_says_so() -> None:
+    asked = replace(a_run(), cancel_requested=True)
+    text = codec.run_text(asked)
+    assert codec.run_of_text(text, key=KEY, write_id=asked.write_id) == asked
+    assert "cr" not in json.loads(codec.run_text(a_run()))
 
 
 def test_keys_sort_as_time_does() -> None:

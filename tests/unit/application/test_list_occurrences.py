@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from puntual.application.list_occurrences import ListedOccurrences
-from puntual.application.show_occurrence import ref_of, run_key_of
+from puntual.application.show_occurrence import run_key_of
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import text_of
-from puntual.domain.occurrence import UnknownOccurrence
+from puntual.domain.occurrence import UnknownOccurrence, ref_of
 from puntual.domain.page_token import ForeignPageToken
 from puntual.domain.policies import Policies
 from puntual.domain.run import Note, Run, RunState, Span

@@ -7,7 +7,6 @@ from puntual.domain.instant import MILLISECOND
 from puntual.domain.judgement import (
     FOREIGN_WAIT,
     RECORD_TIME,
-    RUN_AGE_MAX,
     AskAgain,
     Claim,
     Drop,
@@ -32,7 +31,7 @@ from puntual.domain.policies import (
     Policies,
     RetryPolicy,
 )
-from puntual.domain.run import LEASE_MARGIN, Note, Run, RunState
+from puntual.domain.run import LEASE_MARGIN, RUN_AGE_MAX, Note, Run, RunState
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import Failed
 from tests.builders import NINE, TARGET, a_message, a_run, a_schedule, a_version, an_occurrence

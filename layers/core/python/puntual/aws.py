@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesUnionTypeDef as ReadRequest
     from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef as PutItem
     from mypy_boto3_dynamodb.type_defs import ScanInputTypeDef as Scan
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef as TransactWriteItem
     from mypy_boto3_dynamodb.type_defs import WriteRequestUnionTypeDef as WriteRequest
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
@@ -47,7 +48,7 @@ else:  # the stubs are for the checker; they are no part of the layer
     from botocore.client import BaseClient as SecretsManagerClient
 
     Credentials = MessageAttribute = PutItem = ReadRequest = dict[str, Any]
-    Scan = Value = WriteRequest = dict[str, Any]
+    Scan = TransactWriteItem = Value = WriteRequest = dict[str, Any]
 
 __all__ = [
     "Credentials",
@@ -62,6 +63,7 @@ __all__ = [
     "STSClient",
     "Scan",
     "SecretsManagerClient",
+    "TransactWriteItem",
     "WriteRequest",
 ]
 
@@ -117,6 +119,16 @@ TRANSIENT_CODES = frozenset(
     }
 )
 """Codes that AWS documents as worth a retry; any 5xx is one too, whatever its code."""
+
+TRANSACTION_IN_PROGRESS = "TransactionInProgressException"
+"""This very transaction is still being decided: an earlier try of the SDK's, or of ours."""
+
+TRANSACTION_LOST = "ConditionalCheckFailed"
+TRANSACTION_EXPECTED_CODES = frozenset(
+    {"", TRANSACTION_LOST, "TransactionConflict", "ThrottlingError"}
+    | {"ProvisionedThroughputExceeded"}
+)
+"""Why a part of a transaction may be refused without a bug of ours."""
 
 SERVER_ERRORS_FROM = 500
 

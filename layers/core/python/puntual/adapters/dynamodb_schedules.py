@@ -51,6 +51,9 @@ from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
     REGISTRATION,
+    TRANSACTION_EXPECTED_CODES,
+    TRANSACTION_IN_PROGRESS,
+    TRANSACTION_LOST,
     TRIES_MAX,
     WAITS,
     DynamoDBClient,
@@ -98,15 +101,6 @@ RULE_READERS = 4
 
 HEAD = 0
 """The head's place in each transaction."""
-
-IN_PROGRESS = "TransactionInProgressException"
-"""This very transaction is still being decided: an earlier try of the SDK's, or of ours."""
-
-LOST = "ConditionalCheckFailed"
-EXPECTED_CODES = frozenset(
-    {"", LOST, "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
-)
-"""Why a part of a transaction may be refused without a bug of ours."""
 
 
 class ByTenant(GlobalSecondaryIndex["HeadRow"]):  # type: ignore[no-untyped-call] # PynamoDB's own
@@ -468,7 +462,7 @@ class DynamoDbSchedules:
         for wait in (*WAITS, None):
             with unavailable_if_transient(what):
                 codes = self._tried(write_id, fill)
-            lost = frozenset(place for place, code in enumerate(codes) if code == LOST)
+            lost = frozenset(place for place, code in enumerate(codes) if code == TRANSACTION_LOST)
             # Who lost the head has lost for good. Any other condition is believed only where no
             # conflict stands beside it, since the one in our way may be our own first try.
             if HEAD in lost or len(lost) == sum(map(bool, codes)):
@@ -485,10 +479,13 @@ class DynamoDbSchedules:
             ) as transaction:
                 fill(transaction)
         except TransactWriteError as error:
-            if isinstance(error.cause, ClientError) and error_code(error.cause) == IN_PROGRESS:
-                return [IN_PROGRESS]
+            if (
+                isinstance(error.cause, ClientError)
+                and error_code(error.cause) == TRANSACTION_IN_PROGRESS
+            ):
+                return [TRANSACTION_IN_PROGRESS]
             codes = [reason.code if reason else "" for reason in error.cancellation_reasons]
-            if not any(codes) or not EXPECTED_CODES.issuperset(codes):
+            if not any(codes) or not TRANSACTION_EXPECTED_CODES.issuperset(codes):
                 raise
             return codes
         return []

@@ -1,6 +1,6 @@
 """Write DEAD for a message that was received too often to go on, judged as the executor does."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.judgement import Claim, Standing, buried
@@ -22,10 +22,10 @@ class BuryMessage:
         return self.settle_message.settle(message, self._bury)
 
     def _bury(
-        self, message: Message, seen: Run | None, _: Claim, standing: Standing
+        self, message: Message, seen: Run | None, claim: Claim, standing: Standing
     ) -> Settled | None:
-        desk = self.settle_message
-        dead = desk.signed(buried(message, seen, desk.clock.now()))
-        if not desk.ledger.swap(dead, seen=seen):
-            return None
-        return desk.forget(message, dead, standing)
+        desk, slot = self.settle_message, claim.slot
+        if slot is not None:
+            slot = replace(slot, slot=slot.seen.without(message.occurrence.id))
+        dead = desk.swap(buried(message, seen, desk.clock.now()), seen=seen, slot=slot)
+        return desk.forget(message, dead, standing) if dead else None

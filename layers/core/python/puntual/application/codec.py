@@ -24,9 +24,10 @@ from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Page, Planned
-from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
+from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from puntual.domain.slot import Place
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.tenant import ScheduleId, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
@@ -247,6 +248,7 @@ def _policies_document(policies: Policies) -> Document:
         "retry_base_ms": _milliseconds(retry.base),
         "retry_cap_ms": _milliseconds(retry.cap),
         "window_ms": _milliseconds(policies.window),
+        "overlap": policies.overlap,
     }
 
 
@@ -264,6 +266,7 @@ def _policies_of(read: Document) -> Policies:
             cap=_duration_of(read["retry_cap_ms"]),
         ),
         window=_duration_of(read["window_ms"]),
+        overlap=Overlap(read.get("overlap", Overlap.ALLOW)),
     )
 
 
@@ -438,7 +441,8 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `why` reason; `tries` with their number, start, end and result.
+    not_before, `cr` cancel_requested, `why` reason; `tries` with their number, start, end and
+    result.
     """
     document = _keyless_document(run.occurrence)
     document |= _common_document(
@@ -451,6 +455,8 @@ def run_text(run: Run) -> str:
         document["le"] = text_of(run.lease_until)
     if run.not_before is not None:
         document["nb"] = text_of(run.not_before)
+    if run.cancel_requested:
+        document["cr"] = True
     if run.reason:
         document["why"] = run.reason
     if run.attempts:
@@ -473,6 +479,7 @@ def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
             lease_until=_instant_or_none(read.get("le")),
             not_before=_instant_or_none(read.get("nb")),
             authorised_version=read.get("auth"),
+            cancel_requested=read.get("cr", False),
             reason=read.get("why", ""),
             attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
             write_id=write_id,
@@ -518,6 +525,17 @@ def note_of_text(text: str, *, key: ScheduleKey) -> Note:
             reason=read["why"],
             noted_at=instant_of(read["noted_at"]),
         )
+
+
+def place_text(place: Place) -> str:
+    """Write an occurrence in a slot but for its schedule's key; `jv` is the judged version."""
+    return _text(_keyless_document(place.occurrence) | {"jv": place.judged_version})
+
+
+def place_of_text(text: str, *, key: ScheduleKey) -> Place:
+    with _readable("place"):
+        read = _document(text)
+        return Place(occurrence=_occurrence_of(read, key), judged_version=read["jv"])
 
 
 def _attempt_list(attempt: Attempt) -> list[int | str | None]:

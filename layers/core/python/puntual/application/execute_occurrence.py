@@ -4,7 +4,14 @@ from dataclasses import dataclass, replace
 
 from puntual.application.ports import Chance, Targets
 from puntual.application.settle_message import Settled, SettleMessage
-from puntual.domain.judgement import RECORD_TIME, Claim, Standing, failed, succeeded
+from puntual.domain.judgement import (
+    RECORD_TIME,
+    Claim,
+    Standing,
+    failed,
+    overlapped,
+    succeeded,
+)
 from puntual.domain.message import Message
 from puntual.domain.run import Run, RunState
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed
@@ -27,8 +34,8 @@ class ExecuteOccurrence:
     def _claim(
         self, message: Message, seen: Run | None, claim: Claim, standing: Standing
     ) -> Settled | None:
-        run = self.settle_message.signed(claim.run)
-        if not self.settle_message.ledger.swap(run, seen=seen):
+        run = self.settle_message.swap(claim.run, seen=seen, slot=claim.slot)
+        if run is None:
             return None
         assert run.lease_until is not None
         deadline = run.lease_until - RECORD_TIME
@@ -57,12 +64,30 @@ class ExecuteOccurrence:
             case Failed():
                 retry, chance = standing.policies.retry, self.chance.fraction()
                 outcome = failed(run, result, retry=retry, chance=chance, now=now)
-        outcome = desk.signed(outcome)
-        if not desk.ledger.record(outcome):
+        written = self._written(outcome, has_slot=standing.policies.has_slot)
+        if written is None:
             return None
+        outcome = written
         if outcome.state is RunState.RETRY_WAIT:
             assert outcome.not_before is not None
             again = replace(message, lost_races=0)  # an attempt was had: nothing stalls
             parked = desk.park(again, outcome.not_before, why=outcome.state)
             return Settled(why=parked.why, keep=parked.keep, run=outcome)
         return desk.forget(message, outcome, standing)
+
+    def _written(self, outcome: Run, *, has_slot: bool) -> Run | None:
+        """Record an outcome, and what stands now; None for a lost race."""
+        desk = self.settle_message
+        ledger, outcome = desk.ledger, desk.signed(outcome)
+        if not has_slot:
+            return outcome if ledger.record(outcome) else None
+        if outcome.state.is_terminal:
+            return outcome if ledger.record_and_free(outcome) else None
+        if ledger.record(outcome):
+            return outcome
+        row = ledger.read(outcome.occurrence.key)
+        if row is None or not row.cancel_requested:
+            return None
+        # Another attempt's row does not take it either: only who asked this one came between.
+        canceled = desk.signed(overlapped(outcome))
+        return canceled if ledger.record_and_free(canceled) else None

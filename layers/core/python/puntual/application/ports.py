@@ -15,9 +15,10 @@ from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
-from puntual.domain.run import Note, Run, Span
+from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
+from puntual.domain.slot import Slot, SlotSwap
 from puntual.domain.target import Delivery, DeliveryResult
 from puntual.domain.tenant import ScheduleId, Tenant, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
@@ -186,7 +187,7 @@ class Lanes(Protocol):
 
 
 class Ledger(Protocol):
-    """Runs, spans and notes. Reads are strongly consistent."""
+    """Runs, spans, notes and slots. Reads are strongly consistent."""
 
     def read(self, key: RunKey) -> Run | None: ...
 
@@ -197,7 +198,22 @@ class Ledger(Protocol):
         """
 
     def record(self, run: Run) -> bool:
-        """Put an outcome if the row is still RUNNING under the same id and attempt (E1)."""
+        """Put an outcome if the row is still RUNNING under the same id and attempt (E1).
+
+        False also where a run that was asked to end would wait for a retry (E7).
+        """
+
+    def record_and_free(self, run: Run) -> bool:
+        """Put a terminal outcome likewise; the slot, if the run is in it, is free with it (E7)."""
+
+    def slot(self, key: ScheduleKey) -> Slot:
+        """A schedule's slot, empty and without a write id where there is none."""
+
+    def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
+        """Put slot and runs if each is still as it was seen, all or nothing (E7).
+
+        What is put carries one write id in common, by which the write is known again (P9).
+        """
 
     def note(self, note: Note) -> None:
         """Put if absent."""
@@ -208,7 +224,7 @@ class Ledger(Protocol):
     def between(
         self, key: ScheduleKey, *, first: str, last: str, limit: int, newest_first: bool = False
     ) -> tuple[Run | Span | Note, ...]:
-        """Rows whose sort keys lie in [first, last], in their order."""
+        """Runs, spans and notes whose sort keys lie in [first, last], in their order."""
 
 
 class Shards(Protocol):

@@ -15,10 +15,12 @@ from puntual.domain.judgement import (
     Claim,
     Drop,
     End,
+    EndHolder,
     Forget,
     Park,
     Standing,
     Verdict,
+    Wait,
     before_head,
     before_row,
     judge,
@@ -26,8 +28,9 @@ from puntual.domain.judgement import (
 from puntual.domain.message import PARK_MAX, PARK_MIN, Message, delay_until
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.planning import is_last_fire
-from puntual.domain.run import Run
+from puntual.domain.run import Run, RunSwap, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+from puntual.domain.slot import Occupancy, SlotSwap
 
 VERSIONS_CACHED_MAX = 256
 
@@ -66,7 +69,7 @@ JudgeByHead = Callable[[Message, Run | None, Standing, datetime], Verdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleMessage:
-    """Settles one message by the rules of docs/design.md: P3, P5-P7, E1, E3-E6, E11.
+    """Settles one message by the rules of docs/design.md: P3, P5-P7, E1, E3-E7, E11.
 
     Parking is the one way to wait: record, send the message anew, and only then let the received
     one be deleted (P7). All waits are sends, so a claim is always backed by one live message.
@@ -105,19 +108,22 @@ class SettleMessage:
         match verdict:
             case Park():
                 return self.park(message, verdict.until, why=verdict.why)
-            case Forget():
-                return self.forget(message, row, standing)
-            case Drop():
-                return self._drop(message, verdict, standing)
+            case Wait():
+                return self._wait(message, row, verdict)
+            case Forget() | Drop():
+                return self._let_go(message, verdict, row, standing)
             case End():
-                ended = self.signed(verdict.run)
-                won = self.ledger.swap(ended, seen=row)
-                return self.forget(message, ended, standing) if won else None
+                ended = self.swap(verdict.run, seen=row, slot=verdict.slot)
+                return self.forget(message, ended, standing) if ended else None
+            case EndHolder():
+                holder = verdict.holder
+                self.swap(holder.run, seen=holder.seen, slot=verdict.slot)
             case AskAgain():
-                return None
+                pass
             case Claim():
                 assert standing is not None
                 return on_claim(message, row, verdict, standing)
+        return None
 
     def _judged(self, message: Message) -> tuple[Verdict, Run | None, Standing | None]:
         """Give the verdict, and the row and the head as far as they had to be read for it."""
@@ -130,6 +136,44 @@ class SettleMessage:
             return by_row, row, None
         standing = self._standing(message.occurrence)
         return self.judge_by_head(message, row, standing, self.clock.now()), row, standing
+
+    def swap(self, run: Run, *, seen: Run | None, slot: SlotSwap | None) -> Run | None:
+        """Write a row over the one that was judged, its slot with it; None for a lost race."""
+        signed = self.signed(run)
+        if slot is None:
+            won = self.ledger.swap(signed, seen=seen)
+        else:
+            slot = _signed_slot(slot, signed.write_id)
+            won = self.ledger.swap_with_slot(slot, RunSwap(run=signed, seen=seen))
+        return signed if won else None
+
+    def _wait(self, message: Message, row: Run | None, wait: Wait) -> Settled | None:
+        """Take the waiting place and park; None for a lost race."""
+        write_id = self.ids.new_id()
+        runs: list[RunSwap | Unchanged] = [Unchanged(key=message.occurrence.key, seen=row)]
+        if wait.asked is not None:
+            asked = replace(wait.asked, run=replace(wait.asked.run, write_id=write_id))
+            runs.append(asked)
+        if not self.ledger.swap_with_slot(_signed_slot(wait.slot, write_id), *runs):
+            return None
+        return self.park(message, wait.until, why=wait.why)
+
+    def _let_go(
+        self,
+        message: Message,
+        verdict: Forget | Drop,
+        row: Run | None,
+        standing: Standing | None,
+    ) -> Settled | None:
+        """Give a waiting place back first, if there is one; None for a lost race."""
+        slot = verdict.slot
+        if slot is not None and not self.ledger.swap_with_slot(
+            _signed_slot(slot, self.ids.new_id())
+        ):
+            return None
+        if isinstance(verdict, Forget):
+            return self.forget(message, row, standing)
+        return self._drop(message, verdict, standing)
 
     def signed(self, run: Run) -> Run:
         """Give a row the id of the write that is about to make it (P9)."""
@@ -183,5 +227,22 @@ class SettleMessage:
             if version is None:
                 raise LookupError(f"version {occurrence.version} of {key} does not exist")
             self.versions.put(version)
-        until = None if current else version.until
-        return Standing(asked_at=asked_at, head=head, version=version, until=until)
+        occupancy = self._occupancy(occurrence, key) if version.policies.has_slot else None
+        return Standing(
+            asked_at=asked_at,
+            head=head,
+            version=version,
+            until=None if current else version.until,
+            occupancy=occupancy,
+        )
+
+    def _occupancy(self, occurrence: Occurrence, key: ScheduleKey) -> Occupancy:
+        """Read the slot and, behind it, the row of the other occurrence that is in it."""
+        slot = self.ledger.slot(key)
+        if slot.running is None or slot.is_run_by(occurrence.id):
+            return Occupancy(slot=slot, holder=None)
+        return Occupancy(slot=slot, holder=self.ledger.read(slot.running.occurrence.key))
+
+
+def _signed_slot(slot: SlotSwap, write_id: str) -> SlotSwap:
+    return replace(slot, slot=replace(slot.slot, write_id=write_id))

@@ -19,11 +19,6 @@ _REF = re.compile(
 )
 
 
-def ref_of(run: str) -> str:
-    """Give a run key as a path can hold it: `2026-11-30T09:00:00.000Z`, `…Z~v2`."""
-    return run.replace("#", "~")
-
-
 def run_key_of(ref: str) -> tuple[datetime, str]:
     """Read a ref: its instant and the run key; raises `Rejected`."""
     allowed = "a UTC instant such as 2026-11-30T09:00:00.000Z, as a `ref` of the list gives it"

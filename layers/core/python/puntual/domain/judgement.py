@@ -7,6 +7,7 @@ something else than it was made on.
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.message import Message
@@ -14,13 +15,27 @@ from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
 from puntual.domain.run import (
     DETAIL_LENGTH_MAX,
     LEASE_MARGIN,
-    RETENTION_MIN,
+    RUN_AGE_MAX,
     Attempt,
     Note,
     Run,
     RunState,
+    RunSwap,
 )
 from puntual.domain.schedule import Schedule, ScheduleVersion
+from puntual.domain.slot import (
+    EndsHolder,
+    Enters,
+    Moved,
+    Occupancy,
+    Place,
+    Skipped,
+    Slot,
+    SlotSwap,
+    Waits,
+    contest,
+    overlap_reason,
+)
 from puntual.domain.target import Failed
 
 FOREIGN_WAIT = timedelta(seconds=60)
@@ -29,8 +44,8 @@ FOREIGN_WAIT = timedelta(seconds=60)
 RECORD_TIME = timedelta(seconds=15)
 """What a lease holds beyond the target's timeout: time to record the outcome."""
 
-RUN_AGE_MAX = RETENTION_MIN - timedelta(days=2)
-"""Age from which nothing starts: the ledger may soon forget that it ran."""
+SLOT_WAIT = timedelta(seconds=30)
+"""How long the one that waits for a slot waits before it looks again."""
 
 STALLED_AFTER_PARKS = 5
 LOST_RACES_MAX = 3
@@ -46,29 +61,67 @@ class Park:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """The row is terminal: complete the schedule if this was its last, and delete the message."""
+    """The row is terminal: complete the schedule if this was its last, and delete the message.
+
+    `slot` is the waiting place that the message must give back first.
+    """
+
+    slot: SlotSwap | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """The message leaves no row at its key: a second look first (E6), a note if it was voided."""
+    """The message leaves no row at its key: a second look first (E6), a note if it was voided.
+
+    `slot` is the waiting place that the message must give back first.
+    """
 
     note: Note | None
     why: str
+    slot: SlotSwap | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Write this terminal row over the one that was read, or where none was; then judge again."""
+    """Write this terminal row over the one that was read, or where none was; then judge again.
+
+    A `slot` is left, or only has to be as it was, in the same transaction.
+    """
 
     run: Run
+    slot: SlotSwap | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Take the lease with this row over the one that was read, or where none was."""
+    """Take the lease with this row over the one that was read, or where none was.
+
+    A `slot` is taken in the same transaction, also where it is held already.
+    """
 
     run: Run
+    slot: SlotSwap | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Take the waiting place while the row is as it was read, and then park.
+
+    `asked` is the holder's row with the request to end, in the same transaction.
+    """
+
+    slot: SlotSwap
+    asked: RunSwap | None
+    until: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndHolder:
+    """End another's row, which holds the slot without a right to it any more; then judge again."""
+
+    holder: RunSwap
+    slot: SlotSwap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +129,7 @@ class AskAgain:
     """So much time has passed since the head was read that it must be read anew."""
 
 
-Verdict = Park | Forget | Drop | End | Claim | AskAgain
+Verdict = Park | Forget | Drop | End | Claim | Wait | EndHolder | AskAgain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +137,15 @@ class Standing:
     """The head, read strongly after the row, and the message's own version.
 
     `until` is read strongly too where the head has moved on, and is None where it has not.
-    `asked_at` is the clock just before the head was read.
+    `asked_at` is the clock just before the head was read. `occupancy` is read after the head, and
+    only for versions that need the slot.
     """
 
     asked_at: datetime
     head: Schedule
     version: ScheduleVersion
     until: datetime | None
+    occupancy: Occupancy | None = None
 
     @property
     def policies(self) -> Policies:
@@ -105,6 +160,10 @@ class Standing:
         # The window of the one before ended before this fire (P10).
         return self.version.rule.last_fire(fire - MILLISECOND)
 
+    def has_waiting(self, message: Message) -> bool:
+        occupancy = self.occupancy
+        return occupancy is not None and occupancy.slot.is_waited_for_by(message.occurrence.id)
+
 
 def before_row(message: Message, now: datetime) -> Park | None:
     """Judge by the message alone: nothing starts early on this clock."""
@@ -117,24 +176,54 @@ def before_head(message: Message, row: Run | None, now: datetime) -> Verdict | N
     """Judge by the row; None means that the head decides."""
     if row is None:
         return None
+    foreign = row.occurrence.id != message.occurrence.id
     if row.state.is_terminal:
-        return Forget()
+        # What is the message's own left the slot as it ended; another's did not do so for it.
+        return None if foreign else Forget()
     if row.has_live_lease(now):
         assert row.lease_until is not None
         return Park(until=row.lease_until + LEASE_MARGIN + timedelta(seconds=1), why="live lease")
-    if row.occurrence.id != message.occurrence.id:
+    if foreign:
         return Park(until=now + FOREIGN_WAIT, why="row of another id")
     return None
 
 
 def judge(message: Message, row: Run | None, standing: Standing, now: datetime) -> Verdict:
-    """Judge by the head. The row, if any, is the message's own, waiting or with a lease run out."""
+    """Judge by the head, and by the slot where the version needs it.
+
+    The row, if any, is another's that has ended, or the message's own: waiting, or with a lease
+    that has run out.
+    """
+    verdict = _by_head(message, row, standing, now)
+    if standing.occupancy is None:
+        return verdict
+    match verdict:
+        case End():
+            return replace(verdict, slot=_left(message, standing.occupancy.slot))
+        case Forget() | Drop():
+            left = _left(message, standing.occupancy.slot)
+            return replace(verdict, slot=left if left.changes else None)
+        case Claim():
+            return _contested(message, row, verdict, standing, standing.occupancy, now)
+        case _:
+            return verdict
+
+
+def _by_head(message: Message, row: Run | None, standing: Standing, now: datetime) -> Verdict:
+    if row is not None and row.state.is_terminal:
+        return Forget()
     if _is_voided(message, row, standing):
         return _voided(message, row, standing, now)
     if _is_superseded(message, row, standing):
         return Drop(note=None, why="superseded")
     if row is None:
         return _missed(message, standing, now) or _first_claim(message, standing, now)
+    return _by_own_row(row, standing, now)
+
+
+def _by_own_row(row: Run, standing: Standing, now: datetime) -> Verdict:
+    if row.cancel_requested:
+        return End(run=_ended(row, RunState.CANCELED, overlap_reason(row), now))
     if row.state is RunState.RETRY_WAIT and row.not_before is not None and row.not_before > now:
         return Park(until=row.not_before, why="backoff")
     if row.round_attempt >= standing.policies.retry.max_attempts or row.attempt >= ATTEMPTS_MAX:
@@ -142,11 +231,74 @@ def judge(message: Message, row: Run | None, standing: Standing, now: datetime) 
     return _next_claim(row, standing, now)
 
 
+def _contested(
+    message: Message,
+    row: Run | None,
+    claim: Claim,
+    standing: Standing,
+    occupancy: Occupancy,
+    now: datetime,
+) -> Verdict:
+    """Judge a claim by the slot: every claim, of whichever attempt, is made together with it."""
+    slot = occupancy.slot
+    place = Place(occurrence=message.occurrence, judged_version=_judged_version(message, row))
+    min_valid_version = standing.head.min_valid_version
+    found = contest(
+        place,
+        occupancy,
+        overlap=standing.policies.overlap,
+        min_valid_version=min_valid_version,
+        now=now,
+    )
+    match found:
+        case Enters():
+            return replace(claim, slot=SlotSwap(slot=found.slot, seen=slot))
+        case Waits():
+            return _waits(found, slot, now)
+        case Skipped():
+            skipped = RunState.SKIPPED_OVERLAP
+            run = (
+                _rowless(message, skipped, found.reason)
+                if row is None
+                else _ended(row, skipped, found.reason, now)
+            )
+            return End(run=run, slot=_left(message, slot))
+        case EndsHolder():
+            holder = found.holder
+            ended = _ended(holder, RunState.CANCELED, found.reason, now)
+            left = SlotSwap(slot=slot.without(holder.occurrence.id), seen=slot)
+            return EndHolder(holder=RunSwap(run=ended, seen=holder), slot=left)
+        case Moved():
+            return AskAgain()
+        case _:
+            assert_never(found)
+
+
+def _waits(found: Waits, slot: Slot, now: datetime) -> Park | Wait:
+    swap = SlotSwap(slot=found.slot, seen=slot)
+    until, why = now + SLOT_WAIT, "waits for the slot"
+    if found.asked is None:
+        return (
+            Wait(slot=swap, asked=None, until=until, why=why)
+            if swap.changes
+            else Park(until=until, why=why)
+        )
+    asked = RunSwap(run=replace(found.asked, cancel_requested=True), seen=found.asked)
+    return Wait(slot=swap, asked=asked, until=until, why=why)
+
+
+def _left(message: Message, slot: Slot) -> SlotSwap:
+    return SlotSwap(slot=slot.without(message.occurrence.id), seen=slot)
+
+
 def _is_voided(message: Message, row: Run | None, standing: Standing) -> bool:
-    version = message.judged_version
-    if row is not None and row.authorised_version is not None:
-        version = max(version, row.authorised_version)
-    return version < standing.head.min_valid_version
+    return _judged_version(message, row) < standing.head.min_valid_version
+
+
+def _judged_version(message: Message, row: Run | None) -> int:
+    if row is None or row.authorised_version is None:
+        return message.judged_version
+    return max(message.judged_version, row.authorised_version)
 
 
 def _is_superseded(message: Message, row: Run | None, standing: Standing) -> bool:
@@ -171,6 +323,7 @@ def _voided(message: Message, row: Run | None, standing: Standing, now: datetime
 def _missed(message: Message, standing: Standing, now: datetime) -> End | AskAgain | None:
     """Apply the misfire policy at a first claim: the lag may have lain in the queue (E5).
 
+    The one that waits for its slot is late by no fault of its own, and only `max_lateness` ends it.
     Only what was late when the head was asked is missed: by a later instant the run may have
     become the next version's, for which it need not be late.
     """
@@ -188,10 +341,11 @@ def _missed_by(message: Message, standing: Standing, now: datetime) -> End | Non
         return None
     if misfire.max_lateness is not None and late > misfire.max_lateness:
         return End(run=_rowless(message, RunState.MISSED, "max_lateness"))
+    waiting = standing.has_waiting(message)
     match misfire.policy:
-        case Misfire.SKIP:
+        case Misfire.SKIP if not waiting:
             return End(run=_rowless(message, RunState.MISSED, "skip"))
-        case Misfire.FIRE_ONCE:
+        case Misfire.FIRE_ONCE if not waiting:
             latest = standing.last_available(now)
             if latest is not None and latest > occurrence.scheduled_for:
                 return End(run=_rowless(message, RunState.MISSED, "fire_once"))
@@ -247,6 +401,17 @@ def buried(message: Message, row: Run | None, now: datetime) -> Run:
     if row is None:
         return _rowless(message, RunState.DEAD, "undeliverable")
     return _ended(row, RunState.DEAD, "undeliverable", now)
+
+
+def overlapped(outcome: Run) -> Run:
+    """Give the CANCELED row of a run that was asked to end and would wait for a retry (E7)."""
+    return replace(
+        outcome,
+        state=RunState.CANCELED,
+        reason=overlap_reason(outcome),
+        not_before=None,
+        cancel_requested=True,
+    )
 
 
 def succeeded(run: Run, *, detail: str, now: datetime) -> Run:

@@ -34,6 +34,11 @@ class RunKey:
     run: str
 
 
+def ref_of(run: str) -> str:
+    """Give a run key as a path can hold it: `2026-11-30T09:00:00.000Z`, `…Z~v2`."""
+    return run.replace("#", "~")
+
+
 class UnknownOccurrence(Rejected):
     """The schedule has no such occurrence, or it is older than what is kept."""
 

@@ -1,4 +1,4 @@
-"""What a schedule asks for beside its rule: lateness, window, retries."""
+"""What a schedule asks for beside its rule: lateness, overlap, window, retries."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,6 +17,15 @@ MISFIRE_AFTER_DEFAULT = timedelta(seconds=60)
 class Misfire(StrEnum):
     SKIP = "skip"
     FIRE_ONCE = "fire_once"
+
+
+class Overlap(StrEnum):
+    """What becomes of an occurrence that is due before another of its schedule ended (E7)."""
+
+    ALLOW = "allow"
+    SKIP_IF_RUNNING = "skip_if_running"
+    QUEUE_ONE = "queue_one"
+    CANCEL_RUNNING = "cancel_running"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +65,9 @@ class Policies:
     misfire: MisfirePolicy = field(default_factory=MisfirePolicy)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     window: timedelta = timedelta(0)
+    overlap: Overlap = Overlap.ALLOW
+
+    @property
+    def has_slot(self) -> bool:
+        """Whether runs need their schedule's slot; those of the others pay nothing for it."""
+        return self.overlap is not Overlap.ALLOW

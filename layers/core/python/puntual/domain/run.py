@@ -15,6 +15,9 @@ LEASE_MARGIN = timedelta(seconds=5)
 RETENTION_MIN = timedelta(days=30)
 """How long the ledger remembers a run, at least."""
 
+RUN_AGE_MAX = RETENTION_MIN - timedelta(days=2)
+"""Age from which nothing starts: the ledger may soon forget that it ran."""
+
 DETAIL_LENGTH_MAX = 200
 
 
@@ -47,6 +50,7 @@ class Run:
     """A row of the ledger: what became of one scheduled time.
 
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
+    `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
     `write_id` names the write that made it so (P9).
     """
 
@@ -60,9 +64,15 @@ class Run:
     lease_until: datetime | None = None
     not_before: datetime | None = None
     authorised_version: int | None = None
+    cancel_requested: bool = False
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
     write_id: str = ""
+
+    @property
+    def judged_version(self) -> int:
+        """The version whose validity decides: its own, or a later one that authorised it (E2)."""
+        return max(self.occurrence.version, self.authorised_version or 0)
 
     def has_live_lease(self, now: datetime) -> bool:
         return (
@@ -77,6 +87,22 @@ class Run:
             return ()
         last = replace(self.attempts[-1], finished_at=now, result=result[:DETAIL_LENGTH_MAX])
         return (*self.attempts[:-1], last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSwap:
+    """A row to be written over the one that was `seen`, or where none was."""
+
+    run: Run
+    seen: Run | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchanged:
+    """A row, or the absence of one, that must still be as it was `seen`."""
+
+    key: RunKey
+    seen: Run | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
