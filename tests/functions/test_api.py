@@ -1205,7 +1205,7 @@ def test_a_second_forecast_at_once_is_told_when_to_come_back(
     assert api.call("GET", FORECAST).status == 200
 
 
-def test_a_forecast_from_a_part_says_so(api: Api) -> None:
+def test_a_forecast_from_a_part_says_so(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     class Throttled(InMemorySchedules):
         def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
             assert tenant == "acme"
@@ -1219,3 +1219,5 @@ def test_a_forecast_from_a_part_says_so(api: Api) -> None:
     assert (body["sampled"], body["sampled_share"]) == (True, 0.0312)
     assert body["schedules"] == {"active": 256, "read": 8, "unreadable": 1}
     assert body["fires"] == sum(body["minutes"]) == 224
+    (left_out,) = [vars(record) for record in caplog.records if record.msg == "rules left out"]
+    assert (left_out["schedules"], left_out["example"]) == (1, "of the future")
