@@ -103,10 +103,7 @@ def a_cursor(
     *,
     version: ScheduleVersion | None = None,
 ) -> Cursor:
-    owner = version or a_version()
-    return cursor_at(
-        fire, key=owner.key, version=owner.version, rule=owner.rule, policies=owner.policies
-    )
+    return cursor_at(fire, (version or a_version()).fires)
 
 
 def a_planned(
