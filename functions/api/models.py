@@ -15,7 +15,7 @@ from puntual.domain.definition import (
 )
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
-from puntual.domain.instant import text_of, truncated_to_millisecond
+from puntual.domain.instant import DAY_SECONDS, text_of, truncated_to_millisecond
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.preview import PREVIEW_FIRES_DEFAULT, PREVIEW_FIRES_MAX
 from puntual.domain.schedule import ScheduleVersion
@@ -23,7 +23,6 @@ from puntual.domain.target import QueueTarget, Target, WebhookTarget
 from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
-DAY_SECONDS = 86_400
 MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
 TIMEOUT_SECONDS_MAX = 840
 FIELD_LENGTH_MAX = 200

@@ -6,11 +6,10 @@ from datetime import datetime
 from heapq import nlargest
 from typing import NamedTuple
 
-from puntual.domain.cron_search import DAY_MINUTES
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Rule
-from puntual.domain.fire_minutes import EVERY_MINUTE, HOUR_MINUTES, FireMinutes
-from puntual.domain.instant import DAY, MINUTE, minute_of
+from puntual.domain.fire_minutes import EVERY_MINUTE, FireMinutes
+from puntual.domain.instant import DAY, DAY_MINUTES, HOUR_MINUTES, MINUTE, minute_of
 
 BUSIEST_SHOWN_MAX = 10
 HERDS_SHOWN_MAX = 5

@@ -8,12 +8,10 @@ from typing import NewType
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import NextFire, Rule
-from puntual.domain.instant import MILLISECOND, text_of
+from puntual.domain.instant import MILLISECOND, SECOND, text_of
 from puntual.domain.tenant import ScheduleId, TenantId
 
 OccurrenceId = NewType("OccurrenceId", str)
-
-_SECOND = timedelta(seconds=1)
 
 
 class Kind(StrEnum):
@@ -93,12 +91,12 @@ def available_at_of(
     of a version become available one after the other (P10).
     """
     fire = occurrence.scheduled_for
-    if window < _SECOND or not occurrence.is_regular:
+    if window < SECOND or not occurrence.is_regular:
         return fire
     following = next_fire(rule, fire)
     if following is not None:
         window = min(window, following - fire)
-    return fire + int(occurrence.id[:15], 16) % (window // _SECOND) * _SECOND
+    return fire + int(occurrence.id[:15], 16) % (window // SECOND) * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
