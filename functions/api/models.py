@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -106,6 +106,17 @@ class QueueBody(Body):
     queue_arn: str
 
 
+class RuleFields(TypedDict):
+    """What definitions hold of a rule, under their names for it."""
+
+    expression: str
+    time_zone: str
+    gap: Gap
+    fold: Fold
+    start_at: datetime | None
+    end_at: datetime | None
+
+
 class RuleBody(Body):
     expression: str
     time_zone: str = "UTC"
@@ -115,14 +126,12 @@ class RuleBody(Body):
     end_at: Instant | None = None
     flexible_window_seconds: int = Field(default=0, ge=0, le=DAY_SECONDS)
 
+    @property
+    def window(self) -> timedelta:
+        return timedelta(seconds=self.flexible_window_seconds)
 
-class PreviewBody(RuleBody):
-    id: str | None = None
-    after: Instant | None = None
-    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
-
-    def definition(self) -> RuleDefinition:
-        return RuleDefinition(
+    def rule_fields(self) -> RuleFields:
+        return RuleFields(
             expression=self.expression,
             time_zone=self.time_zone,
             gap=Gap(self.gap),
@@ -130,6 +139,15 @@ class PreviewBody(RuleBody):
             start_at=self.start_at,
             end_at=self.end_at,
         )
+
+
+class PreviewBody(RuleBody):
+    id: str | None = None
+    after: Instant | None = None
+    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
+
+    def definition(self) -> RuleDefinition:
+        return RuleDefinition(**self.rule_fields())
 
 
 class DefinitionBody(RuleBody):
@@ -140,16 +158,11 @@ class DefinitionBody(RuleBody):
 
     def definition(self) -> Definition:
         return Definition(
-            expression=self.expression,
-            time_zone=self.time_zone,
-            gap=Gap(self.gap),
-            fold=Fold(self.fold),
-            start_at=self.start_at,
-            end_at=self.end_at,
+            **self.rule_fields(),
             policies=Policies(
                 misfire=self._misfire(),
                 retry=self._retry(),
-                window=timedelta(seconds=self.flexible_window_seconds),
+                window=self.window,
             ),
             target=self._target(),
             payload=self.payload,
