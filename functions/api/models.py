@@ -1,6 +1,7 @@
 """The bodies that requests may carry, and the definitions that they stand for."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
@@ -27,13 +28,16 @@ MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
 TIMEOUT_SECONDS_MAX = 840
 FIELD_LENGTH_MAX = 200
 
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
 
 def instant_in(text: object) -> datetime:
     """Read an instant that a caller wrote; raises ValueError that says what is allowed."""
     try:
-        instant = datetime.fromisoformat(text) if isinstance(text, str) else None
-        if instant is not None and "T" in str(text).upper() and instant.tzinfo is not None:
-            return truncated_to_millisecond(instant.astimezone(UTC))
+        if isinstance(text, str) and _RFC_3339.fullmatch(text):
+            return truncated_to_millisecond(datetime.fromisoformat(text).astimezone(UTC))
     except (ValueError, OverflowError) as error:
         raise ValueError(INSTANT_ALLOWED) from error
     raise ValueError(INSTANT_ALLOWED)
@@ -247,7 +251,7 @@ def merge_patched(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
     """
     result = dict(document)
     for name, value in patch.items():
-        if name == "payload":
+        if name == "payload" and name in document:
             result[name] = _merged(document[name], value)
         elif value is None and name in result:
             del result[name]

@@ -1221,3 +1221,23 @@ def test_a_forecast_from_a_part_says_so(api: Api, caplog: pytest.LogCaptureFixtu
     assert body["fires"] == sum(body["minutes"]) == 224
     (left_out,) = [vars(record) for record in caplog.records if record.msg == "rules left out"]
     assert (left_out["schedules"], left_out["example"]) == (1, "of the future")
+
+
+@pytest.mark.parametrize("inner", ["retry", "misfire", "target"])
+@pytest.mark.parametrize("value", [1, None, {}])
+def test_a_payload_within_another_member_is_refused_by_its_name(
+    api: Api, inner: str, value: object
+) -> None:
+    created(api)
+    answer = api.call("PATCH", SCHEDULE, {inner: {"payload": value}}, headers=FIRST)
+    assert error(answer, 400)["field"] == f"{inner}.payload"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-W49-1T00:00:00Z", "20261201T000000Z", "2026-12-01T00:00:00+23:59:59", "2026-12-01T00Z"],
+)
+def test_only_instants_of_rfc_3339_are_taken(api: Api, text: str) -> None:
+    assert (
+        error(api.call("POST", SCHEDULES, {**BODY, "start_at": text}), 400)["field"] == "start_at"
+    )

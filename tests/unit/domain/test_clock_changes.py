@@ -136,6 +136,14 @@ def test_a_rate_counts_elapsed_time_and_has_no_notes() -> None:
     assert fire_notes_of(rule, datetime(2026, 11, 1, 5, tzinfo=UTC)) == ()
 
 
+def test_what_comes_before_the_first_fire_is_passed_over() -> None:
+    start_at = datetime(2170, 1, 1, tzinfo=UTC)
+    rule, through = a_rule("30 2 * * *", "Europe/Berlin"), start_at + timedelta(days=366)
+    found = clock_changes_of(replace(rule, start_at=start_at), after=NOW, through=through)
+    assert [change.instant.year for change in found.changes] == [2170, 2170]
+    assert found.through == through
+
+
 def test_a_change_is_listed_until_its_second_pass_is_over() -> None:
     rule, back = a_rule("30 1 * * *", NEW_YORK), datetime(2026, 11, 1, 6, tzinfo=UTC)
     over = back + timedelta(hours=1)

@@ -189,6 +189,21 @@ def test_an_at_in_a_gap_is_refused_unless_it_may_fire_after_the_gap() -> None:
     assert late.next_fire(NOW) == datetime(2026, 3, 8, 7, tzinfo=UTC)
 
 
+def test_an_at_is_bounded_by_its_instant_and_not_by_its_wall() -> None:
+    last = a_rule("at(2400-01-01T05:00:00)", time_zone="Asia/Tokyo")
+    assert last.next_fire(NOW) == datetime(2399, 12, 31, 20, tzinfo=UTC)
+    for text, zone in (
+        ("at(2399-12-31T23:30:00)", "America/New_York"),
+        ("at(2500-01-01T00:00:00)", "UTC"),
+        ("at(9999-12-31T23:59:59)", "UTC"),
+    ):
+        with pytest.raises(NeverFires, match="a time before 2400-01-01T00:00:00Z"):
+            a_rule(text, time_zone=zone)
+    for text in ("at(1850-01-01T05:00:00)", "at(0001-01-01T00:00:00)"):
+        with pytest.raises(AtInThePast, match="a time after 2026"):
+            a_rule(text)
+
+
 @pytest.mark.parametrize(
     ("fold", "hour"), [(Fold.AUTO, 5), (Fold.FIRST, 5), (Fold.BOTH, 5), (Fold.SECOND, 6)]
 )
@@ -322,9 +337,22 @@ def test_a_malformed_h_is_refused(item: str) -> None:
         a_rule(f"{item} * * * *", hash_key="acme/x")
 
 
+def test_a_list_of_equal_hs_becomes_one_and_may_be_edited_again() -> None:
+    listed = a_rule(",".join(["H/2"] * 61) + " * * * *", hash_key="acme/x").expression
+    assert listed == a_rule("H/2 * * * *", hash_key="acme/x").expression
+    assert a_rule(listed).expression == listed
+
+
+def test_hs_that_become_too_long_are_refused_as_a_list_of_numbers_is() -> None:
+    text = ",".join(f"H/{step}" for step in range(2, 60)) + " * * * *"
+    with pytest.raises(InvalidExpression, match="256 characters with numbers in the place of H"):
+        a_rule(text[-250:].lstrip("0123456789,/"), hash_key="acme/x")
+
+
 def test_an_expression_without_h_stays_as_it_was_written() -> None:
     assert a_rule(" 0  9\t* * mon ", hash_key="acme/x").expression == " 0  9\t* * mon "
     assert a_rule("@Daily", hash_key="acme/x").expression == "@Daily"
+    assert a_rule("1,1 9 * * *", hash_key="acme/x").expression == "1,1 9 * * *"
 
 
 @pytest.mark.parametrize(

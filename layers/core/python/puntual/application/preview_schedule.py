@@ -40,7 +40,8 @@ class PreviewSchedule:
         fires, so nothing is said of clock changes either.
         """
         now = self.clock.now()
-        after = now if after is None else in_calendar("after", after)
+        # As of an unsaved rule, a fire exactly now is still to come.
+        after = now - MILLISECOND if after is None else in_calendar("after", after)
         head, version = standing(self.schedules, key)
         if head.state is ScheduleState.PAUSED:
             _, version = resumed(

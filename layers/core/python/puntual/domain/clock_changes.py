@@ -18,11 +18,13 @@ from puntual.domain.cron_grammar import At, Rate, parse
 from puntual.domain.cron_search import CronClock, Passes, WallPattern
 from puntual.domain.expression import Rule, fires_after_gap, passes_of, program_of
 from puntual.domain.instant import (
+    DAY,
     EPOCH,
     FIRST_INSTANT,
     LAST_INSTANT,
     SECOND,
     instant_at,
+    near_calendar,
     seconds_of,
 )
 
@@ -133,8 +135,10 @@ def clock_changes_of(rule: Rule, *, after: datetime, through: datetime) -> Clock
         return ClockChanges(changes=(), through=through)
     zone = zone_named(rule.time_zone)
     if isinstance(program, CronClock):
-        start, end = seconds_of(max(after, FIRST_INSTANT)), seconds_of(min(through, LAST_INSTANT))
-        stretches, reached = _stretches_near(program.pattern, zone, start, end)
+        # What clocks do before the first fire does nothing to the rule.
+        start = max(after, (rule.start_at or FIRST_INSTANT) - DAY, FIRST_INSTANT)
+        end = seconds_of(min(through, LAST_INSTANT))
+        stretches, reached = _stretches_near(program.pattern, zone, seconds_of(start), end)
         through = through if reached >= end else instant_at(reached)
     else:
         assert isinstance(parsed, At)
@@ -180,7 +184,7 @@ def _times_of(rule: Rule) -> _Times | None:
         return None
     if isinstance(program, CronClock):
         between: _Between = program.pattern.walls_between
-    elif isinstance(parsed, At) and _in_calendar(parsed.wall):
+    elif isinstance(parsed, At) and near_calendar(parsed.wall.replace(tzinfo=UTC)):
         between = _between_of(seconds_of(parsed.wall.replace(tzinfo=UTC)))
     else:
         return None
@@ -189,10 +193,6 @@ def _times_of(rule: Rule) -> _Times | None:
 
 def _between_of(only: int) -> _Between:
     return lambda low, high: [only] if low <= only < high else []
-
-
-def _in_calendar(wall: datetime) -> bool:
-    return FIRST_INSTANT.year < wall.year < LAST_INSTANT.year
 
 
 def _stretches_near(

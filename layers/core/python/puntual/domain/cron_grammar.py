@@ -268,11 +268,17 @@ def expand_hashes(expression: str, hash_key: str) -> str:
     if _WRAPPED.fullmatch(expression.strip()) or len(fields) != len(_UNIX_FIELDS):
         return expression
     expanded = [
-        ",".join(_hashed(item, field, hash_key) for item in text.upper().split(","))
+        [_hashed(item, field, hash_key) for item in text.upper().split(",")]
         for text, field in zip(fields, _UNIX_FIELDS, strict=True)
     ]
-    unhashed = [text.upper() for text in fields]
-    return expression if expanded == unhashed else " ".join(expanded)
+    if [",".join(items) for items in expanded] == [text.upper() for text in fields]:
+        return expression
+    # H stands for the same number wherever it is in a field, so a list may say it twice.
+    written = " ".join(",".join(dict.fromkeys(items)) for items in expanded)
+    if len(written) > EXPRESSION_LENGTH_MAX:
+        allowed = f"at most {EXPRESSION_LENGTH_MAX} characters with numbers in the place of H"
+        raise InvalidExpression(expression, allowed)
+    return written
 
 
 def _hashed(item: str, field: _Field, hash_key: str) -> str:

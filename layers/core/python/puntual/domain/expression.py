@@ -31,12 +31,14 @@ from puntual.domain.cron_search import CronClock, Passes
 from puntual.domain.description import sentence_of
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import (
+    DAY,
     FIRST_INSTANT,
     INSTANT_STEP,
     LAST_INSTANT,
     brief_text_of,
     in_calendar,
     instant_at,
+    near_calendar,
     seconds_of,
 )
 
@@ -280,15 +282,25 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
         return NeverFires(
             "end_at", _shown(rule.end_at), f"not before the first fire, {_shown(first)}"
         )
-    if not isinstance(parse(rule.expression), At):
-        return NeverFires("expression", rule.expression, f"a rule with a fire after {_shown(now)}")
-    if open_ended.next_fire(FIRST_INSTANT) is None:
+    parsed = parse(rule.expression)
+    if isinstance(parsed, At):
+        return _no_single_fire(rule, parsed, now)
+    between = f"after {_shown(now)} and before {_shown(LAST_INSTANT)}"
+    return NeverFires("expression", rule.expression, f"a rule with a fire {between}")
+
+
+def _no_single_fire(rule: Rule, at: At, now: datetime) -> NeverFires:
+    fire, wall = program_of(rule), at.wall.replace(tzinfo=UTC)
+    if fire is None and near_calendar(wall):
         return NeverFires(
             "expression",
             rule.expression,
             f"a time that the clocks of {rule.time_zone} show: they jump over this one, which "
             "only the gap policy fire_after accepts",
         )
+    if wall > LAST_INSTANT - DAY:
+        allowed = f"a time before {_shown(LAST_INSTANT)}"
+        return NeverFires("expression", rule.expression, allowed)
     return AtInThePast("expression", rule.expression, f"a time after {_shown(now)}")
 
 
@@ -335,7 +347,7 @@ def passes_of(parsed: CronFields | At, fold: Fold) -> Passes:
 
 
 def _instant_of(at: At, zone: ZoneInfo, gap: Gap, fold: Fold) -> datetime | None:
-    if not FIRST_INSTANT.year < at.wall.year < LAST_INSTANT.year:
+    if not near_calendar(at.wall.replace(tzinfo=UTC)):
         return None
     wall = seconds_of(at.wall.replace(tzinfo=UTC))
     instants = instants_of(zone, wall)

@@ -53,6 +53,11 @@ def in_calendar(field: str, instant: datetime) -> datetime:
     return instant
 
 
+def near_calendar(wall: datetime) -> bool:
+    """Tell whether a wall time, as if of UTC, may be an instant that can fire, in some zone."""
+    return FIRST_INSTANT - DAY <= wall <= LAST_INSTANT + DAY
+
+
 def truncated_to_millisecond(instant: datetime) -> datetime:
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
