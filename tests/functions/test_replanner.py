@@ -5,6 +5,7 @@ import pytest
 
 from functions.replanner.handler import handler
 from puntual import bootstrap
+from puntual.domain.errors import Rejected
 from puntual.domain.instant import truncated_to_millisecond
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
 from puntual.domain.tenant import ScheduleId
@@ -33,7 +34,7 @@ def upgraded(world: Deployed, *, since: datetime = LONG_AGO) -> None:
     world.shards.ensure(a_shard(SHARD))
     world.zone_releases.keep(RULES)
     in_use = ReleasesInUse(
-        current=bootstrap.zone_release(), since=since, former=frozenset({FORMER})
+        current=bootstrap.zone_data().release, since=since, former=frozenset({FORMER})
     )
     world.zone_releases.swap(in_use, seen=None)
     for name, zone in (("berlin", "Europe/Berlin"), ("tokyo", "Asia/Tokyo")):
@@ -57,10 +58,13 @@ def test_what_moves_gets_a_version_and_the_answer_says_how() -> None:
     [changed] = answer.pop("changed")
     assert answer == {
         "from": [FORMER],
-        "to": bootstrap.zone_release(),
+        "to": bootstrap.zone_data().release,
         "zones": ["Arctic/Longyearbyen", "Europe/Berlin", "Europe/Copenhagen"],
+        "dropped": [],
         "looked_at": 1,
         "already": 0,
+        "refused": [],
+        "left": 0,
         "next_token": None,
         "settled": True,
     }
@@ -88,6 +92,56 @@ def test_a_dry_run_changes_nothing() -> None:
     assert in_use.former == {FORMER}
     assert len(answer["changed"]) == 1
     assert not answer["settled"]
+
+
+def test_each_written_version_is_logged_and_none_of_a_dry_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with deployed() as world:
+        upgraded(world)
+        handler({"dry_run": True}, LambdaContext())
+        assert "schedule re-planned" not in caplog.messages
+        handler({}, LambdaContext())
+    [told] = [vars(line) for line in caplog.records if line.message == "schedule re-planned"]
+    assert (told["tenant"], told["schedule"], told["version"]) == (TENANT, "berlin", 2)
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        ({"dry_run": "true"}, "dry_run"),
+        ({"dry_run": 1}, "dry_run"),
+        ({"dry_run": None}, "dry_run"),
+        ({"dryRun": True}, "dryRun"),
+        ({"next_token": 7}, "next_token"),
+    ],
+)
+def test_an_event_that_is_spelt_otherwise_is_refused_before_anything_is_written(
+    event: dict[str, object], field: str
+) -> None:
+    with deployed() as world:
+        upgraded(world)
+        with pytest.raises(Rejected, match=f"^{field}"):
+            handler(event, LambdaContext())
+        assert version_of(world, "berlin") == 1
+
+
+def test_a_schedule_that_cannot_be_read_is_named_and_the_others_are_re_planned() -> None:
+    with deployed() as world:
+        upgraded(world)
+        world.creates(a_daily("broken", "Europe/Copenhagen"))
+        world.dynamodb.update_item(
+            TableName="schedules",
+            Key={"tenant_schedule": {"S": f"{TENANT}#broken"}},
+            UpdateExpression="SET body = :body",
+            ExpressionAttributeValues={":body": {"S": '{"time_zone":"Europe/Copenhagen"}'}},
+        )
+        answer = handler({}, LambdaContext())
+        assert version_of(world, "berlin") == 2
+    assert answer["refused"] == [
+        {"tenant": TENANT, "schedule": "broken", "reason": "its head cannot be read"}
+    ]
+    assert (answer["left"], answer["settled"]) == (1, False)
 
 
 def test_a_function_with_no_time_left_gives_a_token_to_go_on_with() -> None:

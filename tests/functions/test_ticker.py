@@ -54,7 +54,7 @@ def test_the_first_tick_of_all_notes_the_deployed_release(
         handler(TICK, LambdaContext())
         in_use = world.zone_releases.in_use()
         assert in_use is not None
-        assert (in_use.current, in_use.former) == (bootstrap.zone_release(), frozenset())
+        assert (in_use.current, in_use.former) == (bootstrap.zone_data().release, frozenset())
         assert world.zone_releases.rules(in_use.current) is not None
     [metric] = metrics_in(capsys.readouterr().out)
     assert metric[ZONE_RULES_BEHIND] == [0.0]

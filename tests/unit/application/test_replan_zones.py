@@ -1,22 +1,26 @@
 """Planning anew what another release of the zone data moves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from puntual.application.replan_zones import HEADS_PER_PAGE, Replanned, ReplanReport
+from puntual.application.ports import HeadPage, UnreadableHead
+from puntual.application.replan_zones import HEADS_PER_PAGE, Refused, Replanned, ReplanReport
+from puntual.domain.errors import Unavailable
 from puntual.domain.moved_fires import MovedFires
-from puntual.domain.page_token import ForeignPageToken
-from puntual.domain.schedule import ScheduleState, ScheduleVersion
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.zone_releases import (
     FORMER_PLANNERS_GONE_AFTER,
     FormerPlannersAtWork,
+    OvertakenRun,
     ReleasesInUse,
 )
 from puntual.domain.zone_rules import ZoneRules
 from tests.builders import NINE, a_rule, a_schedule, a_shard, a_version
+from tests.fakes.hostile import Rates
+from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.unit.application.world import World, dies, io_points
 from tests.zone_data import (
     DEPLOYED,
@@ -75,11 +79,14 @@ def replan(
 def to_the_end(world: World, *, dry_run: bool = False, deadline: datetime = LATER) -> ReplanReport:
     """Do all slices, and give the last one's report with the changes of all."""
     changed: list[Replanned] = []
+    refused: list[Refused] = []
     report = replan(world, dry_run=dry_run, deadline=deadline)
     while report.token is not None:
         changed += report.changed
+        refused += report.refused
         report = replan(world, token=report.token, dry_run=dry_run, deadline=deadline)
     report.changed[:0] = changed
+    report.refused[:0] = refused
     return report
 
 
@@ -252,6 +259,141 @@ def test_rules_that_are_gone_are_no_reason_to_call_it_settled() -> None:
     assert world.zone_releases.row == IN_USE
 
 
+# --- what cannot be planned anew ------------------------------------------------------------
+
+
+def spoilt(world: World, name: str) -> None:
+    """Make a schedule one whose expression says nothing."""
+    [version] = [row for row in world.schedules.version_rows.values() if row.schedule == name]
+    world.holds(replace(version, rule=replace(version.rule, expression="junk")))
+
+
+class HasAnUnreadableHead(InMemorySchedules):
+    def active_in(
+        self, zones: Collection[str], *, after: ScheduleKey | None, limit: int
+    ) -> HeadPage:
+        page = super().active_in(zones, after=after, limit=limit)
+        return replace(
+            page,
+            heads=tuple(
+                UnreadableHead(key=head.key)
+                if isinstance(head, Schedule) and head.schedule == "s-1"
+                else head
+                for head in page.heads
+            ),
+        )
+
+
+def spoil_rule(world: World) -> None:
+    spoilt(world, "s-1")
+
+
+def spoil_version(world: World) -> None:
+    del world.schedules.version_rows[many()[1].key, 1]
+
+
+def spoil_head(world: World) -> None:
+    spoilt_schedules = HasAnUnreadableHead(agenda=world.agenda, tenants=world.tenants)
+    spoilt_schedules.head_rows = world.schedules.head_rows
+    spoilt_schedules.version_rows = world.schedules.version_rows
+    world.schedules = spoilt_schedules
+
+
+@pytest.mark.parametrize("deadline", [NINE, LATER])
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (spoil_rule, "InvalidExpression: "),
+        (spoil_version, "AssertionError: "),
+        (spoil_head, "its head cannot be read"),
+    ],
+)
+def test_a_schedule_that_raises_is_named_and_never_stops_the_others(
+    spoil: Callable[[World], None], reason: str, deadline: datetime
+) -> None:
+    world = upgraded(*many(3))
+    spoil(world)
+    for dry_run in (True, False):
+        report = to_the_end(world, dry_run=dry_run, deadline=deadline)
+        assert [changed.version.schedule for changed in report.changed] == ["s-0", "s-2"]
+        [refused] = report.refused
+        assert refused.key.schedule == "s-1"
+        assert refused.reason.startswith(reason)
+        assert (report.left, report.settled) == (1, False)
+    assert world.zone_releases.row == IN_USE
+    again = replan(world)
+    assert (len(again.refused), again.already, again.settled) == (1, 2, False)
+
+
+def test_a_schedule_that_others_change_all_the_time_is_refused() -> None:
+    world = upgraded(*many(2))
+
+    def change(name: str) -> None:
+        head = world.schedules.head_rows[many()[0].key]
+        if name == "schedules.advance" and head.version < 12:
+            current = world.schedules.version_rows[head.key, head.version]
+            world.is_followed(
+                replace(current, version=head.version + 1, effective_from=OLD + timedelta(days=1))
+            )
+
+    world.at_io = change
+    report = replan(world)
+    assert [refused.key.schedule for refused in report.refused] == ["s-0"]
+    assert len(report.changed) == 1
+
+
+def test_an_outage_is_no_reason_to_refuse_anything() -> None:
+    world = upgraded(*many(2))
+    world.rates = Rates(throttled=1.0)
+    with pytest.raises(Unavailable):
+        replan(world)
+
+
+def test_a_slice_that_fails_has_told_of_what_it_wrote() -> None:
+    world = upgraded(*many(3))
+    told: list[str] = []
+    with pytest.raises(Unavailable):
+        world.replan_zones(
+            token=None,
+            dry_run=False,
+            deadline=LATER,
+            tell=lambda replanned: fails_after(world, told, replanned.version.schedule),
+        )
+    assert told == ["s-0"]
+
+
+def fails_after(world: World, told: list[str], name: str) -> None:
+    told.append(name)
+    world.rates = Rates(throttled=1.0)
+
+
+def test_names_that_are_gone_are_told_with_their_schedules_which_are_left() -> None:
+    phobos, rated, berlin = (
+        a_daily("phobos", time_zone="Mars/Phobos"),
+        a_daily("rated", time_zone="Mars/Phobos", expression="rate(1 day)"),
+        a_daily("berlin"),
+    )
+    zones = {"Mars/Phobos": NO_SUMMER_TIME, "Europe/Berlin": NO_SUMMER_TIME}
+    world = upgraded(phobos, rated, berlin, former=rules_with(zones))
+    report = replan(world)
+    assert report.dropped == ("Mars/Phobos",)
+    assert [refused.key.schedule for refused in report.refused] == ["phobos", "rated"]
+    assert all("no zone Mars/Phobos" in refused.reason for refused in report.refused)
+    assert [changed.version.schedule for changed in report.changed] == ["berlin"]
+    assert (report.looked_at, report.left, report.settled) == (3, 2, False)
+    mended = a_daily("phobos", tzdata=DEPLOYED, effective_from=NINE, time_zone="Europe/Madrid")
+    world.is_followed(replace(mended, version=2))
+    canceled = a_daily("rated", state=ScheduleState.CANCELED, effective_from=NINE)
+    world.is_followed(replace(canceled, version=2))
+    assert replan(world).settled
+
+
+def test_a_name_that_is_gone_and_has_no_schedule_is_no_matter() -> None:
+    world = upgraded(a_daily(), former=rules_with({"Mars/Phobos": NO_SUMMER_TIME}))
+    report = replan(world)
+    assert (report.dropped, report.looked_at, report.settled) == (("Mars/Phobos",), 0, True)
+
+
 # --- slices ---------------------------------------------------------------------------------
 
 
@@ -282,10 +424,10 @@ def test_pages_without_a_schedule_to_look_at_are_passed_over() -> None:
 def test_a_token_is_of_no_use_to_another_run() -> None:
     world = upgraded(*many())
     token = replan(world, deadline=NINE).token
-    with pytest.raises(ForeignPageToken):
+    with pytest.raises(OvertakenRun):
         replan(world, token=token, dry_run=True)
     world.zone_releases.row = replace(IN_USE, since=SINCE + timedelta(minutes=1))
-    with pytest.raises(ForeignPageToken):
+    with pytest.raises(OvertakenRun, match="run it again"):
         replan(world, token=token)
 
 
@@ -342,7 +484,7 @@ def test_a_completion_in_the_middle_is_left_alone() -> None:
     completed = replace(a_schedule(daily), state=ScheduleState.COMPLETED)
 
     def complete(name: str) -> None:
-        if name == "schedules.active_in" and len(world.io_points) % 2 == 0:
+        if name == "schedules.head":
             world.schedules.head_rows[daily.key] = completed
 
     world.at_io = complete

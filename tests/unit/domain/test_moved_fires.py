@@ -6,14 +6,14 @@ import pytest
 
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.moved_fires import COMPARED_FIRES_MAX, MovedFires, moved_fires
-from puntual.domain.zone_rules import ZoneChange, changed_zones, pinned_rules
+from puntual.domain.zone_rules import ZoneChange, changed_zones
 from tests.builders import NINE, a_rule
 from tests.zone_data import (
-    DEPLOYED,
     HALF_AN_HOUR_AHEAD,
     NO_SUMMER_TIME,
     NO_WINTER_TIME,
     TWO_WEEKS_LATER,
+    pinned_rules,
     rules_with_berlin,
 )
 
@@ -24,7 +24,7 @@ SPRING = datetime(2027, 3, 28, 1, tzinfo=UTC)
 @cache
 def from_berlin(rule: str) -> ZoneChange:
     former = rules_with_berlin(rule)
-    return changed_zones(former, pinned_rules(DEPLOYED), since=NINE)["Europe/Berlin"]
+    return changed_zones(former, pinned_rules(), since=NINE)["Europe/Berlin"]
 
 
 def moved(
@@ -188,7 +188,7 @@ def test_what_is_too_much_to_count_says_so() -> None:
 
 def test_a_rule_by_the_pinned_rules_of_its_own_zone_fires_as_ever() -> None:
     rule = Rule(expression="30 2 * * *", time_zone="Europe/Berlin", anchor=NINE)
-    by_pinned = rule.next_fire_by(pinned_rules(DEPLOYED).zone("Europe/Berlin"))
+    by_pinned = rule.next_fire_by(pinned_rules().zone("Europe/Berlin"))
     fire: datetime | None = NINE
     for _ in range(400):
         assert fire is not None

@@ -1,17 +1,18 @@
 """Plan schedules anew whose fires a new release of the zone data moves: slice by slice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from puntual.application.advance_schedule import AdvanceSchedule, Next
 from puntual.application.note_zone_release import NoteZoneRelease
-from puntual.application.ports import Clock, Schedules, ZoneReleases
+from puntual.application.ports import Clock, Schedules, UnreadableHead, ZoneData, ZoneReleases
 from puntual.application.show_schedule import standing
+from puntual.domain.errors import Unavailable
 from puntual.domain.expression import Rule
 from puntual.domain.instant import FIRST_INSTANT, MINUTE, minute_of, text_of
 from puntual.domain.moved_fires import MovedFires, moved_fires
-from puntual.domain.page_token import page_token, position_of
+from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.schedule import (
     Schedule,
     ScheduleKey,
@@ -20,11 +21,19 @@ from puntual.domain.schedule import (
     replanned,
 )
 from puntual.domain.tenant import schedule_id_of, tenant_id_of
-from puntual.domain.zone_releases import FormerPlannersAtWork, ReleasesInUse, with_deployed
-from puntual.domain.zone_rules import ZoneChange, changed_zones, pinned_rules
+from puntual.domain.zone_releases import (
+    FormerPlannersAtWork,
+    OvertakenRun,
+    ReleasesInUse,
+    with_deployed,
+)
+from puntual.domain.zone_rules import ZoneChange, changed_zones, dropped_zones
 
 HEADS_PER_PAGE = 1_000
-CHANGED_PER_SLICE_MAX = 5_000
+PAGES_PER_SLICE_MAX = 100_000
+NAMED_PER_SLICE_MAX = 5_000
+"""Schedules of which an answer of at most 6 MB tells."""
+
 MEMO_SIZE_MAX = 10_000
 
 Changes = Mapping[str, Sequence[ZoneChange]]
@@ -39,76 +48,109 @@ class Replanned:
     moved: MovedFires
 
 
+Tell = Callable[[Replanned], None]
+"""Hears of each version right after it is written: whoever dies later has told of it."""
+
+
+def tell_nobody(_: Replanned) -> None:
+    """Hear nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A schedule that could not be planned anew, and why."""
+
+    key: ScheduleKey
+    reason: str
+
+
 @dataclass(slots=True, kw_only=True)
 class ReplanReport:
-    """What a slice did. `looked_at` are active schedules in changed zones.
+    """What a slice did. `looked_at` are active schedules in changed or dropped zones.
 
     `already` of them would change, but carry the deployed release: an edit or an earlier run
-    came first. With a `token` there is more to do; `settled` says that nothing is behind now.
+    came first. `left` counts what all slices of the run so far refused. With a `token` there is
+    more to do; `settled` says that nothing is behind now.
     """
 
     former: tuple[str, ...]
     deployed: str
     zones: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     looked_at: int = 0
     already: int = 0
     changed: list[Replanned] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    left: int = 0
     token: str | None = None
     settled: bool = False
+
+    def refuse(self, key: ScheduleKey, reason: str) -> None:
+        self.refused.append(Refused(key=key, reason=reason))
+        self.left += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplanZones:
     """Safe to repeat from any point: who carries the deployed release is let be.
 
-    A schedule that a user changes meanwhile carries it as well, so a lost race is no loss.
+    A schedule that a user changes meanwhile carries it as well, so a lost race is no loss. Each
+    schedule is looked at by itself: one that raises is refused, and never stops the others.
     """
 
     schedules: Schedules
     releases: ZoneReleases
     note: NoteZoneRelease
     advance: AdvanceSchedule
+    zone_data: ZoneData
     clock: Clock
-    deployed: str
 
-    def __call__(self, *, token: str | None, dry_run: bool, deadline: datetime) -> ReplanReport:
+    def __call__(
+        self, *, token: str | None, dry_run: bool, deadline: datetime, tell: Tell = tell_nobody
+    ) -> ReplanReport:
         """Do a slice, which ends soon after `deadline`; a dry run writes nothing.
 
-        Raises `FormerPlannersAtWork` where a release was deployed only just now,
-        `ForeignPageToken` for a token of another run or deployment, `LookupError` where the rules
-        of a former release are gone, `ContendedSchedule`.
+        Raises `FormerPlannersAtWork` where a release was deployed only just now, `OvertakenRun`
+        for a token of another run or deployment, `LookupError` where the rules of a former release
+        are gone, `Unavailable`.
         """
-        now = self.clock.now()
-        in_use = self._seen(now) if dry_run else self.note()
+        now, deployed = self.clock.now(), self.zone_data.release
+        in_use = (
+            with_deployed(self.releases.in_use(), deployed, now=now) if dry_run else self.note()
+        )
         listing = _listing(in_use, dry_run=dry_run)
-        after = None if token is None else _key_of(token, listing)
-        report = ReplanReport(former=tuple(sorted(in_use.former)), deployed=self.deployed)
+        after, left = (None, 0) if token is None else _position(token, listing)
+        report = ReplanReport(former=tuple(sorted(in_use.former)), deployed=deployed, left=left)
         if in_use.former and not dry_run and now < in_use.settled_from:
             raise FormerPlannersAtWork(in_use.settled_from)
-        changes = self._changes(in_use, now)
-        report.zones = tuple(changes)
-        work = _Work(replan=self, changes=changes, in_use=in_use, report=report, dry_run=dry_run)
-        after = work.scan(after, deadline=deadline) if changes else None
+        changes, dropped = self._compared(in_use, now)
+        report.zones, report.dropped = tuple(changes), tuple(sorted(dropped))
+        work = _Work(
+            replan=self, changes=changes, in_use=in_use, report=report, dry_run=dry_run, tell=tell
+        )
+        after = work.scan(after, deadline=deadline) if changes or dropped else None
         if after is not None:
-            report.token = page_token((after.tenant, after.schedule), listing=listing)
-        elif not dry_run:
+            position = after.tenant, after.schedule, str(report.left)
+            report.token = page_token(position, listing=listing)
+        elif not dry_run and not report.left:
             settled = replace(in_use, former=frozenset())
             report.settled = not in_use.former or self.releases.swap(settled, seen=in_use)
         return report
 
-    def _seen(self, now: datetime) -> ReleasesInUse:
-        return with_deployed(self.releases.in_use(), self.deployed, now=now)
-
-    def _changes(self, in_use: ReleasesInUse, now: datetime) -> Changes:
+    def _compared(self, in_use: ReleasesInUse, now: datetime) -> tuple[Changes, set[str]]:
+        """Give how clocks differ from those of former releases, and the names that are gone."""
         changes: dict[str, list[ZoneChange]] = {}
+        dropped: set[str] = set()
+        pinned = self.zone_data.rules() if in_use.former else None
         for release in sorted(in_use.former):
+            assert pinned is not None
             former = self.releases.rules(release)
             if former is None:
                 raise LookupError(f"the zone rules of release {release} are not kept")
-            pinned = pinned_rules(self.deployed)
+            dropped |= dropped_zones(former, pinned)
             for zone, change in changed_zones(former, pinned, since=now).items():
                 changes.setdefault(zone, []).append(change)
-        return dict(sorted(changes.items()))
+        return dict(sorted(changes.items())), dropped
 
 
 class _Moves:
@@ -143,6 +185,7 @@ class _Work:
     in_use: ReleasesInUse
     report: ReplanReport
     dry_run: bool
+    tell: Tell
     moves: _Moves = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,25 +193,41 @@ class _Work:
 
     def scan(self, after: ScheduleKey | None, *, deadline: datetime) -> ScheduleKey | None:
         """Look at heads after one, a single one at least; None once all have been looked at."""
-        while True:
-            page = self.replan.schedules.active_in(
-                self.changes.keys(), after=after, limit=HEADS_PER_PAGE
-            )
+        zones = [*self.report.zones, *self.report.dropped]
+        for _ in range(PAGES_PER_SLICE_MAX):
+            page = self.replan.schedules.active_in(zones, after=after, limit=HEADS_PER_PAGE)
             for head in page.heads:
                 self._look_at(head)
                 if self._is_full(deadline):
                     return head.key
             after = page.after
             if after is None or self._is_full(deadline):
-                return after
+                break
+        return after
 
     def _is_full(self, deadline: datetime) -> bool:
-        return (
-            self.replan.clock.now() >= deadline or len(self.report.changed) >= CHANGED_PER_SLICE_MAX
-        )
+        named = len(self.report.changed) + len(self.report.refused)
+        return self.replan.clock.now() >= deadline or named >= NAMED_PER_SLICE_MAX
 
-    def _look_at(self, head: Schedule) -> None:
-        self.report.looked_at += 1
+    def _look_at(self, head: Schedule | UnreadableHead) -> None:
+        """Plan a schedule anew if it is moved; whatever it raises is a reason to refuse it."""
+        report = self.report
+        if isinstance(head, UnreadableHead):
+            report.refuse(head.key, "its head cannot be read")
+            return
+        report.looked_at += 1
+        if head.rule.time_zone in report.dropped:
+            text = f"the zone data of {report.deployed} have no zone {head.rule.time_zone}"
+            report.refuse(head.key, text)
+            return
+        try:
+            self._replan(head)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 one schedule must never stop the others
+            report.refuse(head.key, f"{type(error).__name__}: {error}")
+
+    def _replan(self, head: Schedule) -> None:
         # A head alone tells most schedules that do not change; their versions need no reading.
         if self.moves(head.rule, self.replan.clock.now()) is None:
             return
@@ -181,6 +240,8 @@ class _Work:
         self.report.already += decision.already
         if decision.replanned is not None:
             self.report.changed.append(decision.replanned)
+            if not self.dry_run:
+                self.tell(decision.replanned)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,7 +253,7 @@ class _Decision:
     replanned: Replanned | None = None
 
     def __call__(self, head: Schedule, version: ScheduleVersion, now: datetime) -> Next | None:
-        work, deployed = self.work, self.work.replan.deployed
+        work, deployed = self.work, self.work.report.deployed
         self.already, self.replanned = False, None
         moved = work.moves(head.rule, now)
         if head.state is not ScheduleState.ACTIVE or moved is None:
@@ -213,6 +274,10 @@ def _listing(in_use: ReleasesInUse, *, dry_run: bool) -> tuple[str, ...]:
     return ("replan", run, in_use.current, *sorted(in_use.former))
 
 
-def _key_of(token: str, listing: tuple[str, ...]) -> ScheduleKey:
-    tenant, schedule = position_of(token, listing=listing, length=2)
-    return ScheduleKey(tenant=tenant_id_of(tenant), schedule=schedule_id_of(schedule))
+def _position(token: str, listing: tuple[str, ...]) -> tuple[ScheduleKey, int]:
+    """Give where a run goes on, and how many schedules it has refused by then."""
+    try:
+        tenant, schedule, left = position_of(token, listing=listing, length=3)
+    except ForeignPageToken as error:
+        raise OvertakenRun from error
+    return ScheduleKey(tenant=tenant_id_of(tenant), schedule=schedule_id_of(schedule)), int(left)

@@ -43,6 +43,16 @@ class FormerPlannersAtWork(Conflict):
         self.until = until
 
 
+class OvertakenRun(Conflict):
+    """The token belongs to another run of planning anew than the one that could go on now."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this run cannot go on: zone data were deployed anew since its last slice, or its "
+            "token is of another run; run it again from the start"
+        )
+
+
 def with_deployed(seen: ReleasesInUse | None, deployed: str, *, now: datetime) -> ReleasesInUse:
     """Give what is in use once `deployed` is known to be."""
     if seen is None:

@@ -3,13 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from importlib.resources import files
 from io import BytesIO
 from zoneinfo import ZoneInfo
 
 from puntual.domain.civil_time import stretch_at
-from puntual.domain.zone_names import zone_names
 
 COMPARED_FOR = timedelta(days=75 * 365)
 """Morocco's changes are listed until 2087; after that, what differs at all differs every year."""
@@ -48,21 +45,12 @@ class ZoneChange:
     shifts: frozenset[int]
 
 
-@lru_cache(maxsize=1)
-def pinned_rules(release: str) -> ZoneRules:
-    """Read what is deployed; `release` is what it is called."""
-    folder = files("tzdata") / "zoneinfo"
-    return ZoneRules(
-        release=release, data={name: (folder / name).read_bytes() for name in zone_names()}
-    )
-
-
 def changed_zones(
     former: ZoneRules, pinned: ZoneRules, *, since: datetime
 ) -> dict[str, ZoneChange]:
     """Give the names, aliases too, whose clocks differ at some instant from `since` on.
 
-    What only one of them knows has no schedule that the other computed.
+    What only one of them knows is left out: see `dropped_zones`.
     """
     compared: dict[tuple[bytes, bytes], ZoneChange | None] = {}
     changes: dict[str, ZoneChange] = {}
@@ -76,6 +64,11 @@ def changed_zones(
         if change is not None:
             changes[name] = change
     return changes
+
+
+def dropped_zones(former: ZoneRules, pinned: ZoneRules) -> frozenset[str]:
+    """Give the names that the pinned data have no more: no fire of theirs can be computed."""
+    return frozenset(former.data.keys() - pinned.data.keys())
 
 
 def _change(former: ZoneInfo, pinned: ZoneInfo, *, since: datetime) -> ZoneChange | None:
