@@ -9,7 +9,6 @@ import pytest
 from puntual.application.ports import HeadPage, UnreadableHead
 from puntual.application.replan_zones import HEADS_PER_PAGE, Refused, Replanned, ReplanReport
 from puntual.domain.errors import Unavailable
-from puntual.domain.moved_fires import MovedFires
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.zone_releases import (
     FORMER_PLANNERS_GONE_AFTER,
@@ -175,14 +174,20 @@ def test_what_an_old_planner_may_have_moved_on_is_looked_at_whatever_it_carries(
     assert len(replan(world).changed) == 1
 
 
-def test_a_schedule_with_no_fire_left_is_completed_and_told_of() -> None:
-    once = a_daily(expression="at(2027-03-28T02:30:00)")
+@pytest.mark.parametrize("expression", ["at(2027-03-28T02:30:00)", "cron(30 2 28 3 ? 2027)"])
+def test_a_last_fire_that_the_clocks_now_jump_over_runs_when_it_was_planned(
+    expression: str,
+) -> None:
+    once = a_daily(expression=expression)
     world = upgraded(once)
-    [changed] = replan(world).changed
-    assert world.head(once).state is changed.version.state is ScheduleState.COMPLETED
-    assert changed.moved == MovedFires(
-        vanished=1, first_vanished=datetime(2027, 3, 28, 1, 30, tzinfo=UTC)
-    )
+    planned = datetime(2027, 3, 28, 1, 30, tzinfo=UTC)
+    world.is_due(once, planned)
+    report = replan(world)
+    assert (report.changed, report.settled) == ([], True)
+    world.clock.advance_to(planned - timedelta(minutes=5))
+    world.shards.announce(0, planned - timedelta(minutes=6))
+    world.plan_shard(0, deadline=planned)
+    assert world.planned_fires() == [planned]
     assert world.agenda.cursors() == ()
 
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from puntual.domain.cron_grammar import At, CronFields, Rate, parse
 from puntual.domain.expression import Fold, NextFireAfter, Rule
-from puntual.domain.instant import FIRST_INSTANT
 from puntual.domain.zone_rules import ZoneChange
 
 COMPARED_FIRES_MAX = 10_000
@@ -66,11 +65,12 @@ class _Fires:
 def moved_fires(rule: Rule, change: ZoneChange, *, after: datetime) -> MovedFires | None:
     """Compare a rule's fires after an instant under a former release with those it has now.
 
-    None where they are the same. A single fire that is past by either is let be: it has run, or
-    is left to run at the time that it was planned for.
+    None where they are the same, and where the rule has no fire left: what was planned by the
+    former release is let be, and runs at that time, since a schedule must not end without a run.
+    A single fire that has run is let be as well.
     """
     parsed = parse(rule.expression)
-    if isinstance(parsed, Rate):
+    if isinstance(parsed, Rate) or rule.next_fire(after) is None:
         return None
     former = rule.next_fire_by(change.former)
     if isinstance(parsed, At):
@@ -88,11 +88,7 @@ def _moved_once(former: NextFireAfter, pinned: NextFireAfter, after: datetime) -
     was, will = former(after), pinned(after)
     if was is None or was == will:
         return None
-    if will is None and pinned(FIRST_INSTANT) is not None:
-        return None
-    return MovedFires(
-        vanished=1, first_vanished=was, appeared=int(will is not None), first_appeared=will
-    )
+    return MovedFires(vanished=1, first_vanished=was, appeared=1, first_appeared=will)
 
 
 def _keeps_its_pace(fields: CronFields, fold: Fold, change: ZoneChange) -> bool:
