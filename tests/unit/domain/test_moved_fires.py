@@ -107,7 +107,13 @@ def test_the_last_fires_of_a_rule_are_not_taken_from_it(
     assert moved(expression, former, end_at=end_at) is None
 
 
-@pytest.mark.parametrize("expression", ["* * * * *", "*/15 * * * *", "7 * * * *"])
+PACES = (
+    "* * * * *", "*/15 * * * *", "7 * * * *", "*/5 * * * 0-6", "*/5 * 1-31 * *", "*/5 * 1-30,L * *",
+    "cron(*/5 * ? * SUN-SAT *)", "*/5 * 1-31 1-12 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", PACES)
 @pytest.mark.parametrize("fold", [Fold.AUTO, Fold.BOTH])
 def test_whole_hours_do_not_move_a_pace(expression: str, fold: Fold) -> None:
     assert moved(expression, NO_SUMMER_TIME, fold=fold) is None
