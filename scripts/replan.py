@@ -107,14 +107,13 @@ def line_of(entry: dict[str, Any]) -> str:
 
 
 def _moved(entry: dict[str, Any]) -> str:
+    at_least = "" if entry["complete"] else "at least "
     parts = [
-        f"{entry[what]} {verb}, the first at {entry[f'first_{what}']}"
+        f"{at_least}{entry[what]} {verb}, the first at {entry[f'first_{what}']}"
         for what, verb in (("vanished", "vanish"), ("appeared", "appear"))
         if entry[what]
     ]
-    if not entry["complete"]:
-        parts.append("there are more of them than were compared")
-    return "; ".join(parts)
+    return "; ".join(parts) or "too many fires to compare them all"
 
 
 def replanner_of(environment: str, *, outputs: Path = OUTPUTS) -> Call:

@@ -85,7 +85,7 @@ def _answer(report: ReplanReport) -> dict[str, Any]:
 
 
 def _changed(replanned: Replanned) -> dict[str, Any]:
-    version, moved = replanned.version, replanned.moved
+    version, differences = replanned.version, replanned.differences
     return {
         "tenant": version.tenant,
         "schedule": version.schedule,
@@ -93,11 +93,11 @@ def _changed(replanned: Replanned) -> dict[str, Any]:
         "state": version.state.value,
         "expression": version.rule.expression,
         "time_zone": version.rule.time_zone,
-        "vanished": moved.vanished,
-        "first_vanished": _text(moved.first_vanished),
-        "appeared": moved.appeared,
-        "first_appeared": _text(moved.first_appeared),
-        "complete": moved.complete,
+        "vanished": differences.vanished,
+        "first_vanished": _text(differences.first_vanished),
+        "appeared": differences.appeared,
+        "first_appeared": _text(differences.first_appeared),
+        "complete": differences.complete,
     }
 
 

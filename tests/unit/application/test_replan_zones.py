@@ -9,6 +9,8 @@ import pytest
 from puntual.application.ports import HeadPage, UnreadableHead
 from puntual.application.replan_zones import HEADS_PER_PAGE, Refused, Replanned, ReplanReport
 from puntual.domain.errors import Unavailable
+from puntual.domain.expression import Rule
+from puntual.domain.fire_differences import FireDifferences, fire_differences
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.zone_releases import (
     FORMER_PLANNERS_GONE_AFTER,
@@ -16,7 +18,7 @@ from puntual.domain.zone_releases import (
     OvertakenRun,
     ReleasesInUse,
 )
-from puntual.domain.zone_rules import ZoneRules
+from puntual.domain.zone_rules import ClockDifference, ZoneRules
 from tests.builders import NINE, a_rule, a_schedule, a_shard, a_version
 from tests.fakes.hostile import Rates
 from tests.fakes.in_memory_schedules import InMemorySchedules
@@ -109,7 +111,7 @@ def test_a_schedule_whose_fires_move_gets_a_version_and_the_alarm_ends() -> None
     assert report.looked_at == 1
     [changed] = report.changed
     assert changed.version == second
-    assert changed.moved.first_vanished == datetime(2027, 3, 28, 8, tzinfo=UTC)
+    assert changed.differences.first_vanished == datetime(2027, 3, 28, 8, tzinfo=UTC)
     assert report.settled
     assert world.zone_releases.row == SETTLED
     assert not world.note_zone_release().is_behind(DEPLOYED)
@@ -262,6 +264,41 @@ def test_rules_that_are_gone_are_no_reason_to_call_it_settled() -> None:
     with pytest.raises(LookupError, match=FORMER):
         replan(world)
     assert world.zone_releases.row == IN_USE
+
+
+def compared(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Rule]:
+    """Replan, and give the rules that were compared one by one."""
+    rules: list[Rule] = []
+
+    def listening(
+        rule: Rule, clocks: ClockDifference, *, after: datetime
+    ) -> FireDifferences | None:
+        rules.append(rule)
+        return fire_differences(rule, clocks, after=after)
+
+    monkeypatch.setattr("puntual.application.replan_zones.fire_differences", listening)
+    replan(world)
+    return rules
+
+
+def test_bounds_that_do_not_matter_do_not_make_another_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first difference is in March: four ends before the end of June matter."""
+    versions = []
+    for number in range(40):
+        version = a_daily(f"s-{number:02}", effective_from=OLD)
+        rule = replace(
+            version.rule,
+            start_at=OLD - timedelta(days=number),
+            end_at=NINE + timedelta(days=50 * (number + 1)),
+            anchor=OLD - timedelta(days=number),
+        )
+        versions.append(replace(version, rule=rule))
+    world = upgraded(*versions)
+    assert len(compared(world, monkeypatch)) == 1 + 4
+    # The first two end before the first difference.
+    assert [world.head(version).version for version in versions] == [1, 1] + [2] * 38
 
 
 # --- what cannot be planned anew ------------------------------------------------------------

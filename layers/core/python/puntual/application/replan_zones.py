@@ -10,8 +10,8 @@ from puntual.application.ports import Clock, Schedules, UnreadableHead, ZoneData
 from puntual.application.show_schedule import standing
 from puntual.domain.errors import Unavailable
 from puntual.domain.expression import Rule
-from puntual.domain.instant import FIRST_INSTANT, MINUTE, minute_of, text_of
-from puntual.domain.moved_fires import MovedFires, moved_fires
+from puntual.domain.fire_differences import FireDifferences, fire_differences
+from puntual.domain.instant import DAY, FIRST_INSTANT, MINUTE, minute_of, text_of
 from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.schedule import (
     Schedule,
@@ -27,7 +27,7 @@ from puntual.domain.zone_releases import (
     ReleasesInUse,
     with_deployed,
 )
-from puntual.domain.zone_rules import ZoneChange, changed_zones, dropped_zones
+from puntual.domain.zone_rules import ClockDifference, differing_zones, dropped_zones
 
 HEADS_PER_PAGE = 1_000
 PAGES_PER_SLICE_MAX = 100_000
@@ -36,16 +36,16 @@ NAMED_PER_SLICE_MAX = 5_000
 
 MEMO_SIZE_MAX = 10_000
 
-Changes = Mapping[str, Sequence[ZoneChange]]
+Differences = Mapping[str, Sequence[ClockDifference]]
 """By zone name: how its clocks differ now from those of each former release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
-    """A version that a schedule got, or in a dry run would get, and the fires that it moves."""
+    """A version that a schedule got, or in a dry run would get, and what differs in its fires."""
 
     version: ScheduleVersion
-    moved: MovedFires
+    differences: FireDifferences
 
 
 Tell = Callable[[Replanned], None]
@@ -121,14 +121,14 @@ class ReplanZones:
         listing = _listing(in_use, dry_run=dry_run)
         after, left = (None, 0) if token is None else _position(token, listing)
         report = ReplanReport(former=tuple(sorted(in_use.former)), deployed=deployed, left=left)
-        if in_use.former and not dry_run and now < in_use.settled_from:
-            raise FormerPlannersAtWork(in_use.settled_from)
-        changes, dropped = self._compared(in_use, now)
-        report.zones, report.dropped = tuple(changes), tuple(sorted(dropped))
+        if in_use.former and not dry_run and now < in_use.former_gone_at:
+            raise FormerPlannersAtWork(in_use.former_gone_at)
+        clocks, dropped = self._compared(in_use, now)
+        report.zones, report.dropped = tuple(clocks), tuple(sorted(dropped))
         work = _Work(
-            replan=self, changes=changes, in_use=in_use, report=report, dry_run=dry_run, tell=tell
+            replan=self, clocks=clocks, in_use=in_use, report=report, dry_run=dry_run, tell=tell
         )
-        after = work.scan(after, deadline=deadline) if changes or dropped else None
+        after = work.scan(after, deadline=deadline) if clocks or dropped else None
         if after is not None:
             position = after.tenant, after.schedule, str(report.left)
             report.token = page_token(position, listing=listing)
@@ -137,9 +137,9 @@ class ReplanZones:
             report.settled = not in_use.former or self.releases.swap(settled, seen=in_use)
         return report
 
-    def _compared(self, in_use: ReleasesInUse, now: datetime) -> tuple[Changes, set[str]]:
+    def _compared(self, in_use: ReleasesInUse, now: datetime) -> tuple[Differences, set[str]]:
         """Give how clocks differ from those of former releases, and the names that are gone."""
-        changes: dict[str, list[ZoneChange]] = {}
+        clocks: dict[str, list[ClockDifference]] = {}
         dropped: set[str] = set()
         pinned = self.zone_data.rules() if in_use.former else None
         for release in sorted(in_use.former):
@@ -148,48 +148,60 @@ class ReplanZones:
             if former is None:
                 raise LookupError(f"the zone rules of release {release} are not kept")
             dropped |= dropped_zones(former, pinned)
-            for zone, change in changed_zones(former, pinned, since=now).items():
-                changes.setdefault(zone, []).append(change)
-        return dict(sorted(changes.items())), dropped
+            # A day sooner: an hour that is being repeated now began to be before.
+            for zone, difference in differing_zones(former, pinned, since=now - DAY).items():
+                clocks.setdefault(zone, []).append(difference)
+        return dict(sorted(clocks.items())), dropped
 
 
-class _Moves:
-    """What moves, once per rule and minute, however many schedules share the rule."""
+class _Comparing:
+    """What differs, once per rule and minute, however many schedules share the rule."""
 
-    def __init__(self, changes: Changes) -> None:
-        self._changes = changes
-        self._known: dict[tuple[Rule, datetime], MovedFires | None] = {}
+    def __init__(self, clocks: Differences) -> None:
+        self._clocks = clocks
+        self._known: dict[tuple[Rule, datetime], FireDifferences | None] = {}
 
-    def __call__(self, rule: Rule, now: datetime) -> MovedFires | None:
+    def __call__(self, rule: Rule, now: datetime) -> FireDifferences | None:
         """Compare from the next minute on: what is due in this one is let be."""
+        after = minute_of(now) + MINUTE
+        if rule.start_at is not None and rule.start_at <= after:
+            rule = replace(rule, start_at=None)
         # Only rate() asks for the anchor, and no zone moves it.
-        key = replace(rule, anchor=FIRST_INSTANT), minute_of(now) + MINUTE
-        if key not in self._known:
+        rule = replace(rule, anchor=FIRST_INSTANT)
+        if rule.end_at is None or rule.is_one_off or rule.next_fire(after) is None:
+            return self._remembered(rule, after)
+        found = self._remembered(replace(rule, end_at=None), after)
+        # An end takes the same away from both: it only matters where differences were counted.
+        ends_before = found is not None and rule.end_at < found.counted_until
+        return self._remembered(rule, after) if ends_before else found
+
+    def _remembered(self, rule: Rule, after: datetime) -> FireDifferences | None:
+        if (rule, after) not in self._known:
             if len(self._known) >= MEMO_SIZE_MAX:
                 self._known.clear()
-            self._known[key] = self._compared(*key)
-        return self._known[key]
+            self._known[rule, after] = self._compared(rule, after)
+        return self._known[rule, after]
 
-    def _compared(self, rule: Rule, after: datetime) -> MovedFires | None:
-        for change in self._changes.get(rule.time_zone, ()):
-            moved = moved_fires(rule, change, after=after)
-            if moved is not None:
-                return moved
+    def _compared(self, rule: Rule, after: datetime) -> FireDifferences | None:
+        for clocks in self._clocks.get(rule.time_zone, ()):
+            differences = fire_differences(rule, clocks, after=after)
+            if differences is not None:
+                return differences
         return None
 
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
     replan: ReplanZones
-    changes: Changes
+    clocks: Differences
     in_use: ReleasesInUse
     report: ReplanReport
     dry_run: bool
     tell: Tell
-    moves: _Moves = field(init=False)
+    compare: _Comparing = field(init=False)
 
     def __post_init__(self) -> None:
-        self.moves = _Moves(self.changes)
+        self.compare = _Comparing(self.clocks)
 
     def scan(self, after: ScheduleKey | None, *, deadline: datetime) -> ScheduleKey | None:
         """Look at heads after one, a single one at least; None once all have been looked at."""
@@ -229,7 +241,7 @@ class _Work:
 
     def _replan(self, head: Schedule) -> None:
         # A head alone tells most schedules that do not change; their versions need no reading.
-        if self.moves(head.rule, self.replan.clock.now()) is None:
+        if self.compare(head.rule, self.replan.clock.now()) is None:
             return
         decision = _Decision(work=self)
         if self.dry_run:
@@ -255,16 +267,16 @@ class _Decision:
     def __call__(self, head: Schedule, version: ScheduleVersion, now: datetime) -> Next | None:
         work, deployed = self.work, self.work.report.deployed
         self.already, self.replanned = False, None
-        moved = work.moves(head.rule, now)
-        if head.state is not ScheduleState.ACTIVE or moved is None:
+        differences = work.compare(head.rule, now)
+        if head.state is not ScheduleState.ACTIVE or differences is None:
             return None
         # What an older planner may have moved on is looked at again, whatever it carries.
-        if version.tzdata == deployed and version.effective_from >= work.in_use.settled_from:
+        if version.tzdata == deployed and version.effective_from >= work.in_use.former_gone_at:
             self.already = True
             return None
         author = f"tzdata {deployed}"
         following = replanned(head, version, now=now, author=author, tzdata=deployed)
-        self.replanned = Replanned(version=following[1], moved=moved)
+        self.replanned = Replanned(version=following[1], differences=differences)
         return following
 
 

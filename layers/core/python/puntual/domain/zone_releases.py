@@ -23,7 +23,7 @@ class ReleasesInUse:
     former: frozenset[str] = field(default=frozenset())
 
     @property
-    def settled_from(self) -> datetime:
+    def former_gone_at(self) -> datetime:
         """From here on no cursor is written by the rules of a former release."""
         return self.since + FORMER_PLANNERS_GONE_AFTER
 
