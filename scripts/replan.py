@@ -57,30 +57,29 @@ def main(arguments: Sequence[str], replanner: Callable[[str], Call] | None = Non
 
 def replan(call: Call, *, dry_run: bool) -> None:
     """Do slice after slice and print what each did; raises `Failed`."""
-    looked_at = already = changed = completed = 0
+    looked_at = already = replanned = 0
     for answer in slices(call, dry_run=dry_run):
-        for entry in answer["changed"]:
+        for entry in answer["replanned"]:
             print(line_of(entry), flush=True)
         for entry in answer["refused"]:
             print(f"{name_of(entry)} REFUSED: {entry['reason']}", flush=True)
         looked_at += answer["looked_at"]
         already += answer["already"]
-        changed += len(answer["changed"])
-        completed += sum(entry["state"] == "COMPLETED" for entry in answer["changed"])
+        replanned += len(answer["replanned"])
         last = answer
     former = ", ".join(last["from"]) or "nothing older"
     if last["dropped"]:
         print(f"Zone names that are gone: {', '.join(last['dropped'])}.")
     print(
         f"tzdata {former} -> {last['to']}: zone names that differ {len(last['zones'])}, active "
-        f"schedules in them {looked_at}, {'to be ' * dry_run}re-planned {changed}, of these "
-        f"completed {completed}, on {last['to']} before {already}, refused {last['left']}."
+        f"schedules in them {looked_at}, {'to be ' * dry_run}re-planned {replanned}, on "
+        f"{last['to']} before {already}, refused {last['left']}."
     )
     if dry_run:
         print("Nothing was written: it was a dry run.")
     elif last["left"]:
         raise Failed(f"Refused schedules are left, {last['left']} of them: see {RUNBOOK}.")
-    elif not last["settled"]:
+    elif not last["caught_up"]:
         raise Failed("Zone data were deployed anew in the meantime: run it again.")
     else:
         print(f"All schedules follow {last['to']}.")
@@ -103,7 +102,7 @@ def name_of(entry: dict[str, Any]) -> str:
 
 def line_of(entry: dict[str, Any]) -> str:
     rule = f"{entry['expression']} in {entry['time_zone']}"
-    return f"{name_of(entry)} version {entry['version']} {entry['state']}: {rule}: {_moved(entry)}"
+    return f"{name_of(entry)} version {entry['version']}: {rule}: {_moved(entry)}"
 
 
 def _moved(entry: dict[str, Any]) -> str:

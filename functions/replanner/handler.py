@@ -2,8 +2,8 @@
 
 Event: `dry_run` (false) and `next_token` of the last answer (none). Answer: `from` and `to`, the
 releases; `zones`, the names whose clocks differ; `dropped`, the names that are gone; `looked_at`
-and `already`, counts; `changed` and `refused`, an entry for each schedule; `left`, how many the run
-has refused so far; `next_token`; `settled`, true once nothing is behind.
+and `already`, counts; `replanned` and `refused`, an entry for each schedule; `left`, how many the
+run has refused so far; `next_token`; `caught_up`, true once nothing is behind.
 """
 
 from datetime import datetime, timedelta
@@ -39,9 +39,9 @@ def handler(event: Any, context: Any) -> dict[str, Any]:
         dry_run=dry_run,
         looked_at=report.looked_at,
         already=report.already,
-        changed=len(report.changed),
+        replanned=len(report.replanned),
         refused=len(report.refused),
-        settled=report.settled,
+        caught_up=report.caught_up,
     )
     return _answer(report)
 
@@ -76,21 +76,20 @@ def _answer(report: ReplanReport) -> dict[str, Any]:
         "dropped": list(report.dropped),
         "looked_at": report.looked_at,
         "already": report.already,
-        "changed": [_changed(replanned) for replanned in report.changed],
+        "replanned": [_replanned(replanned) for replanned in report.replanned],
         "refused": [_refused(refused) for refused in report.refused],
         "left": report.left,
         "next_token": report.token,
-        "settled": report.settled,
+        "caught_up": report.caught_up,
     }
 
 
-def _changed(replanned: Replanned) -> dict[str, Any]:
+def _replanned(replanned: Replanned) -> dict[str, Any]:
     version, differences = replanned.version, replanned.differences
     return {
         "tenant": version.tenant,
         "schedule": version.schedule,
         "version": version.version,
-        "state": version.state.value,
         "expression": version.rule.expression,
         "time_zone": version.rule.time_zone,
         "vanished": differences.vanished,

@@ -55,7 +55,7 @@ def test_what_moves_gets_a_version_and_the_answer_says_how() -> None:
         in_use = world.zone_releases.in_use()
     assert in_use is not None
     assert in_use.former == frozenset()
-    [changed] = answer.pop("changed")
+    [changed] = answer.pop("replanned")
     assert answer == {
         "from": [FORMER],
         "to": bootstrap.zone_data().release,
@@ -66,7 +66,7 @@ def test_what_moves_gets_a_version_and_the_answer_says_how() -> None:
         "refused": [],
         "left": 0,
         "next_token": None,
-        "settled": True,
+        "caught_up": True,
     }
     assert 0 < changed.pop("vanished") <= 90
     assert 0 < changed.pop("appeared") <= 90
@@ -75,7 +75,6 @@ def test_what_moves_gets_a_version_and_the_answer_says_how() -> None:
         "tenant": TENANT,
         "schedule": "berlin",
         "version": 2,
-        "state": "ACTIVE",
         "expression": f"0 {HOUR} * * *",
         "time_zone": "Europe/Berlin",
         "complete": True,
@@ -90,8 +89,8 @@ def test_a_dry_run_changes_nothing() -> None:
         in_use = world.zone_releases.in_use()
     assert in_use is not None
     assert in_use.former == {FORMER}
-    assert len(answer["changed"]) == 1
-    assert not answer["settled"]
+    assert len(answer["replanned"]) == 1
+    assert not answer["caught_up"]
 
 
 def test_each_written_version_is_logged_and_none_of_a_dry_run(
@@ -141,7 +140,7 @@ def test_a_schedule_that_cannot_be_read_is_named_and_the_others_are_re_planned()
     assert answer["refused"] == [
         {"tenant": TENANT, "schedule": "broken", "reason": "its head cannot be read"}
     ]
-    assert (answer["left"], answer["settled"]) == (1, False)
+    assert (answer["left"], answer["caught_up"]) == (1, False)
 
 
 def test_a_function_with_no_time_left_gives_a_token_to_go_on_with() -> None:
@@ -154,8 +153,8 @@ def test_a_function_with_no_time_left_gives_a_token_to_go_on_with() -> None:
             answers.append(handler({"next_token": answers[-1]["next_token"]}, no_time))
         assert [version_of(world, name) for name in ("berlin", "copenhagen")] == [2, 2]
     assert len(answers) >= 2
-    assert sum(len(answer["changed"]) for answer in answers) == 2
-    assert [answer["settled"] for answer in answers] == [False] * (len(answers) - 1) + [True]
+    assert sum(len(answer["replanned"]) for answer in answers) == 2
+    assert [answer["caught_up"] for answer in answers] == [False] * (len(answers) - 1) + [True]
 
 
 def test_a_release_that_was_deployed_just_now_has_to_wait() -> None:

@@ -16,7 +16,6 @@ MOVED = {
     "tenant": "acme",
     "schedule": "invoices",
     "version": 5,
-    "state": "ACTIVE",
     "expression": "0 9 * * *",
     "time_zone": "Europe/Berlin",
     "vanished": 90,
@@ -25,10 +24,10 @@ MOVED = {
     "first_appeared": "2027-03-28T07:00:00.000Z",
     "complete": True,
 }
-GONE = {**MOVED, "state": "COMPLETED", "vanished": 1, "appeared": 0, "first_appeared": None}
+GONE = {**MOVED, "vanished": 1, "appeared": 0, "first_appeared": None}
 
 
-def an_answer(*changed: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def an_answer(*replanned: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {
         "from": ["2026.5"],
         "to": "2026.6",
@@ -36,11 +35,11 @@ def an_answer(*changed: dict[str, Any], **fields: Any) -> dict[str, Any]:
         "dropped": [],
         "looked_at": 3,
         "already": 1,
-        "changed": list(changed),
+        "replanned": list(replanned),
         "refused": [],
         "left": 0,
         "next_token": None,
-        "settled": True,
+        "caught_up": True,
         **fields,
     }
 
@@ -56,16 +55,13 @@ class Replanner:
 
 def test_it_goes_on_until_no_token_is_left_and_sums_up(capsys: pytest.CaptureFixture[str]) -> None:
     goes_on = "more"
-    first = an_answer(MOVED, next_token=goes_on, settled=False)
+    first = an_answer(MOVED, next_token=goes_on, caught_up=False)
     replanner = Replanner(first, an_answer(GONE))
     replan(replanner, dry_run=False)
     assert [event["next_token"] for event in replanner.events] == [None, goes_on]
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [line_of(MOVED), line_of(GONE)]
-    totals = (
-        "active schedules in them 6, re-planned 2, of these completed 1, on 2026.6 before 2, "
-        "refused 0."
-    )
+    totals = "active schedules in them 6, re-planned 2, on 2026.6 before 2, refused 0."
     assert lines[2:] == [
         f"tzdata 2026.5 -> 2026.6: zone names that differ 1, {totals}",
         "All schedules follow 2026.6.",
@@ -73,7 +69,7 @@ def test_it_goes_on_until_no_token_is_left_and_sums_up(capsys: pytest.CaptureFix
 
 
 def test_a_dry_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    replanner = Replanner(an_answer(MOVED, settled=False))
+    replanner = Replanner(an_answer(MOVED, caught_up=False))
     replan(replanner, dry_run=True)
     assert replanner.events == [{"dry_run": True, "next_token": None}]
     said = capsys.readouterr().out
@@ -83,7 +79,7 @@ def test_a_dry_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_run_that_another_deployment_overtook_is_not_done() -> None:
     with pytest.raises(Failed, match="run it again"):
-        replan(Replanner(an_answer(settled=False)), dry_run=False)
+        replan(Replanner(an_answer(caught_up=False)), dry_run=False)
 
 
 REFUSED = {"tenant": "acme", "schedule": "old", "reason": "its head cannot be read"}
@@ -94,9 +90,9 @@ def test_schedules_that_are_left_are_named_and_the_run_is_not_done(
 ) -> None:
     goes_on = "more"
     first = an_answer(
-        refused=[REFUSED], left=1, dropped=["Mars/Phobos"], next_token=goes_on, settled=False
+        refused=[REFUSED], left=1, dropped=["Mars/Phobos"], next_token=goes_on, caught_up=False
     )
-    last = an_answer(MOVED, left=1, dropped=["Mars/Phobos"], settled=False)
+    last = an_answer(MOVED, left=1, dropped=["Mars/Phobos"], caught_up=False)
     with pytest.raises(Failed, match=r"1 of them: see docs/runbooks/zone-rules\.md"):
         replan(Replanner(first, last), dry_run=False)
     lines = capsys.readouterr().out.splitlines()
@@ -139,7 +135,7 @@ def make_replan(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_line_says_who_moves_and_how() -> None:
     assert line_of(MOVED) == (
-        "acme/invoices version 5 ACTIVE: 0 9 * * * in Europe/Berlin: 90 vanish, the first at "
+        "acme/invoices version 5: 0 9 * * * in Europe/Berlin: 90 vanish, the first at "
         "2027-03-28T08:00:00.000Z; 89 appear, the first at 2027-03-28T07:00:00.000Z"
     )
     assert line_of(GONE).endswith("1 vanish, the first at 2027-03-28T08:00:00.000Z")
@@ -190,10 +186,10 @@ def test_what_fails_on_the_way_ends_with_one_and_a_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["dev"], lambda _: Replanner(an_answer(settled=False)))
+        main(["dev"], lambda _: Replanner(an_answer(caught_up=False)))
     assert caught.value.code == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_what_is_done_ends_with_nothing() -> None:
-    main(["dev", "--dry-run"], lambda _: Replanner(an_answer(settled=False)))
+    main(["dev", "--dry-run"], lambda _: Replanner(an_answer(caught_up=False)))

@@ -70,7 +70,7 @@ class ReplanReport:
 
     `already` of them would change, but carry the deployed release: an edit or an earlier run
     came first. `left` counts what all slices of the run so far refused. With a `token` there is
-    more to do; `settled` says that nothing is behind now.
+    more to do; `caught_up` says that nothing is behind now.
     """
 
     former: tuple[str, ...]
@@ -79,11 +79,11 @@ class ReplanReport:
     dropped: tuple[str, ...] = ()
     looked_at: int = 0
     already: int = 0
-    changed: list[Replanned] = field(default_factory=list)
+    replanned: list[Replanned] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     left: int = 0
     token: str | None = None
-    settled: bool = False
+    caught_up: bool = False
 
     def refuse(self, key: ScheduleKey, reason: str) -> None:
         self.refused.append(Refused(key=key, reason=reason))
@@ -133,8 +133,8 @@ class ReplanZones:
             position = after.tenant, after.schedule, str(report.left)
             report.token = page_token(position, listing=listing)
         elif not dry_run and not report.left:
-            settled = replace(in_use, former=frozenset())
-            report.settled = not in_use.former or self.releases.swap(settled, seen=in_use)
+            caught_up = replace(in_use, former=frozenset())
+            report.caught_up = not in_use.former or self.releases.swap(caught_up, seen=in_use)
         return report
 
     def _compared(self, in_use: ReleasesInUse, now: datetime) -> tuple[Differences, set[str]]:
@@ -218,7 +218,7 @@ class _Work:
         return after
 
     def _is_full(self, deadline: datetime) -> bool:
-        named = len(self.report.changed) + len(self.report.refused)
+        named = len(self.report.replanned) + len(self.report.refused)
         return self.replan.clock.now() >= deadline or named >= NAMED_PER_SLICE_MAX
 
     def _look_at(self, head: Schedule | UnreadableHead) -> None:
@@ -251,7 +251,7 @@ class _Work:
             self.replan.advance(head.key, seen=None, decide=decision)
         self.report.already += decision.already
         if decision.replanned is not None:
-            self.report.changed.append(decision.replanned)
+            self.report.replanned.append(decision.replanned)
             if not self.dry_run:
                 self.tell(decision.replanned)
 
