@@ -80,12 +80,17 @@ def each_minute(start: float, end: float, *, misfire: Misfire = Misfire.FIRE_ONC
     return _defined("rate(1 minute)", misfire=misfire, start=start, end=end)
 
 
+def cron(expression: str, *, end: float) -> Definition:
+    """Define a cron in UTC that ends."""
+    return _defined(expression, misfire=Misfire.FIRE_ONCE, end=end)
+
+
 def each_hour_in_its_window(end: float) -> Definition:
     """Define a schedule of an hour's window that soon fires three times within one hour.
 
     It does so where the clocks go forward: at 01:21, at 03:00 for 02:21, and at 03:21.
     """
-    hourly = _defined("21 1-4 * * *", misfire=Misfire.FIRE_ONCE, end=end)
+    hourly = cron("21 1-4 * * *", end=end)
     policies = replace(hourly.policies, window=timedelta(hours=1))
     return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER, policies=policies)
 

@@ -24,6 +24,7 @@ RULES_BUILT = frozenset(
         "E8",
         "E10",
         "E11",
+        "ADR 0013",
     ]
 )
 

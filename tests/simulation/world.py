@@ -42,6 +42,7 @@ from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
@@ -86,6 +87,7 @@ class Parts:
     shards: type[InMemoryShards] = InMemoryShards
     ledger: type[WatchedLedger] = WatchedLedger
     schedules: type[WatchedSchedules] = WatchedSchedules
+    zone_releases: type[InMemoryZoneReleases] = InMemoryZoneReleases
     plan_cursors: type[PlanCursors] = PlanCursors
     plan_shard: type[PlanShard] = PlanShard
     announced: type[Announced] = Announced

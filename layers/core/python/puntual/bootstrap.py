@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from importlib.metadata import version
 
 import boto3
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
@@ -31,6 +30,7 @@ from puntual.adapters.sqs_targets import SqsTargets
 from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
+from puntual.adapters.tzdata_zone_data import TzdataZoneData
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
@@ -51,6 +51,7 @@ from puntual.application.ports import (
     Schedules,
     Shards,
     Tenants,
+    ZoneData,
     ZoneReleases,
 )
 from puntual.application.relay_page import RelayPage
@@ -278,6 +279,11 @@ def zone_releases() -> ZoneReleases:
     return DynamoDbZoneReleases(client=dynamodb_client(), table=settings().zone_releases_table)
 
 
+@cache
+def zone_data() -> ZoneData:
+    return TzdataZoneData()
+
+
 # --- use cases --------------------------------------------------------------------------------
 
 
@@ -309,14 +315,8 @@ def tick() -> Tick:
 
 
 @cache
-def zone_release() -> str:
-    """Give the release of the zone data that this function computes with."""
-    return version("tzdata")
-
-
-@cache
 def note_zone_release() -> NoteZoneRelease:
-    return NoteZoneRelease(releases=zone_releases(), clock=clock(), deployed=zone_release())
+    return NoteZoneRelease(releases=zone_releases(), zone_data=zone_data(), clock=clock())
 
 
 @cache
@@ -326,8 +326,8 @@ def replan_zones() -> ReplanZones:
         releases=zone_releases(),
         note=note_zone_release(),
         advance=AdvanceSchedule(schedules=schedules(), announced=announced(), clock=clock()),
+        zone_data=zone_data(),
         clock=clock(),
-        deployed=zone_release(),
     )
 
 
@@ -375,7 +375,7 @@ def bury_message() -> BuryMessage:
 @cache
 def limits() -> Limits:
     return Limits(
-        tzdata=zone_release(),
+        tzdata=zone_data().release,
         plain_http=settings().allows_private_targets,
         delivery_timeout_max=settings().delivery_timeout_max,
     )

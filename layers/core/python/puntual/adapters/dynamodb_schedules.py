@@ -46,6 +46,7 @@ from puntual.application.ports import (
     QuotaReached,
     SchedulePage,
     TenantUnknown,
+    UnreadableHead,
 )
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
@@ -336,13 +337,17 @@ class DynamoDbSchedules:
             request["ExclusiveStartKey"] = _key(after)
         with unavailable_if_transient("scan heads"):
             answer = self.client.scan(**request)
-        heads = (_head_or_none(item) for item in answer["Items"])
+        heads = [
+            _head_or_none(item) or UnreadableHead(key=_key_of(item)) for item in answer["Items"]
+        ]
         last = answer.get("LastEvaluatedKey")
         return HeadPage(
             heads=tuple(
-                head for head in heads if head is not None and head.rule.time_zone in zones
+                head
+                for head in heads
+                if isinstance(head, UnreadableHead) or head.rule.time_zone in zones
             ),
-            after=schedule_key_of(last["tenant_schedule"]["S"]) if last else None,
+            after=_key_of(last) if last else None,
         )
 
     def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
@@ -552,6 +557,10 @@ def _rule_page(counts: Mapping[str, int], *, share: float) -> RulePage:
         unreadable=sum(unreadable.values()),
         unreadable_rule=next(iter(unreadable), None),
     )
+
+
+def _key_of(item: Item) -> ScheduleKey:
+    return schedule_key_of(item["tenant_schedule"]["S"])
 
 
 def _key(key: ScheduleKey) -> Item:

@@ -1,14 +1,17 @@
 """Change a schedule's definition, whole or in part: a new version of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from puntual.application.advance_schedule import AdvanceSchedule, Next
 from puntual.application.ports import Tenants
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.definition import Definition, Limits, version_of
+from puntual.domain.errors import Rejected
+from puntual.domain.expression import Rule, program_of
 from puntual.domain.fire_changes import FireChanges, fire_changes
+from puntual.domain.instant import MILLISECOND
 from puntual.domain.schedule import (
     Schedule,
     ScheduleEnded,
@@ -42,9 +45,21 @@ class ChangedSchedule:
     def changes(self) -> FireChanges:
         """What the rules do to the fires of the next 90 days; a paused schedule's, if resumed."""
         version = self.shown.version
-        return fire_changes(
-            self.replaced.rule, version.rule, start=version.effective_from, span=CHANGES_SPAN
-        )
+        start = version.effective_from
+        old = self.replaced.rule
+        if not _can_fire(old):
+            # As if it had ended: what is written already must be answered all the same.
+            old = replace(version.rule, end_at=start - MILLISECOND)
+        return fire_changes(old, version.rule, start=start, span=CHANGES_SPAN)
+
+
+def _can_fire(rule: Rule) -> bool:
+    """Tell whether a stored rule still is one: its zone may be gone from the zone data."""
+    try:
+        program_of(rule)
+    except Rejected:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,10 +48,17 @@ class SchedulePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeadPage:
-    """Heads of a scan, and where it goes on if there may be more."""
+class UnreadableHead:
+    """A head is there, but its text says nothing."""
 
-    heads: tuple[Schedule, ...]
+    key: ScheduleKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadPage:
+    """Heads of a scan in its order, and where it goes on if there may be more."""
+
+    heads: tuple[Schedule | UnreadableHead, ...]
     after: ScheduleKey | None
 
 
@@ -123,8 +130,8 @@ class Schedules(Protocol):
     ) -> HeadPage:
         """ACTIVE heads of all tenants whose zone is spelt as one of these; reads `limit` rows.
 
-        In an order of its own, in which `after` may be any schedule. Eventually consistent; a head
-        that cannot be read is left out.
+        In an order of its own, in which `after` may be any schedule. Eventually consistent. An
+        ACTIVE head that cannot be read is among them, unless none of these stands in its text.
         """
 
     def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
@@ -250,6 +257,17 @@ class ZoneReleases(Protocol):
         """Put if absent."""
 
     def rules(self, release: str) -> ZoneRules | None: ...
+
+
+class ZoneData(Protocol):
+    """The zone data that are deployed with the code: what every fire is computed with."""
+
+    @property
+    def release(self) -> str:
+        """What they are called: the version of the package."""
+
+    def rules(self) -> ZoneRules:
+        """Read them all."""
 
 
 class Planners(Protocol):

@@ -61,8 +61,11 @@ def check_time_zone(name: object) -> str:
 
 @lru_cache(maxsize=ZONES_KEPT_MAX)
 def zone_named(name: str) -> ZoneInfo:
-    """Give the pinned rules of a name; aliases share what is worked out for their zone."""
-    return ZoneInfo(canonical_zone(name))
+    """Give the pinned rules of a name; aliases share what is worked out for their zone.
+
+    Raises `UnknownTimeZone` for a name that stands in old schedules, and is dropped since.
+    """
+    return ZoneInfo(canonical_zone(check_time_zone(name)))
 
 
 def stretch_at(zone: ZoneInfo, instant: int) -> Stretch:

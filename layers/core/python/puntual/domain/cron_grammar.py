@@ -64,9 +64,25 @@ class CronFields:
         return len(self.hours) == HOURS_OF_A_DAY
 
     @property
+    def names_whole_months(self) -> bool:
+        """Whether the day-of-month field names every day, however it is written."""
+        return len(self.days | ({max(ALL_DAYS)} if self.last_day else set())) == len(ALL_DAYS)
+
+    @property
+    def names_whole_weeks(self) -> bool:
+        return len(self.weekdays) == DAYS_OF_A_WEEK
+
+    @property
+    def names_every_day_of_its_months(self) -> bool:
+        """Whether no day of them is left out; both day fields set mean either-or."""
+        if self.any_day or self.any_weekday:
+            return self.names_whole_months and self.names_whole_weeks
+        return self.names_whole_months or self.names_whole_weeks
+
+    @property
     def names_every_day(self) -> bool:
         every_month = len(self.months) == len(MONTH_LENGTHS)
-        return self.any_day and self.any_weekday and every_month and self.years is None
+        return every_month and self.years is None and self.names_every_day_of_its_months
 
     def names(self, day: date) -> bool:
         """Whether `day` is one of its days; what the cron library finds by searching."""

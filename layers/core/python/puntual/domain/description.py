@@ -14,7 +14,6 @@ from typing import assert_never
 from puntual.domain.cron_grammar import (
     DAYS_OF_A_WEEK,
     HOURS_OF_A_DAY,
-    MONTH_LENGTHS,
     At,
     CronFields,
     Parsed,
@@ -113,34 +112,18 @@ def _of_every_hour(minutes: frozenset[int]) -> str:
 
 def _days(fields: CronFields) -> str:
     every_month, months = len(fields.months) == len(MONTHS), _months(fields.months)
-    if _names_every_day(fields):
+    if fields.names_every_day_of_its_months:
         if not every_month:
             return f"on every day of {months}"
         return "" if fields.is_interval else "every day"
     either = []
-    if not fields.any_day and not _whole_month(fields):
+    if not fields.any_day and not fields.names_whole_months:
         either.append(f"{_days_of_month(fields)} of {months}")
     if fields.ordinal_weekdays:
         either.append(f"{_ordinal_weekdays(fields.ordinal_weekdays)} of {months}")
-    elif not fields.any_weekday and not _whole_week(fields):
+    elif not fields.any_weekday and not fields.names_whole_weeks:
         either.append(_weekdays(fields.weekdays) + ("" if every_month else f" in {months}"))
     return " or ".join(either)
-
-
-def _names_every_day(fields: CronFields) -> bool:
-    """Either day field may cover every day without being `*`; both set mean either-or."""
-    month, week = _whole_month(fields), _whole_week(fields)
-    if fields.any_day or fields.any_weekday:
-        return month and week
-    return month or week
-
-
-def _whole_month(fields: CronFields) -> bool:
-    return len(fields.days) == max(MONTH_LENGTHS)
-
-
-def _whole_week(fields: CronFields) -> bool:
-    return len(fields.weekdays) == DAYS_OF_A_WEEK
 
 
 def _days_of_month(fields: CronFields) -> str:

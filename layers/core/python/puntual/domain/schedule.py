@@ -232,7 +232,7 @@ def replanned(
 ) -> tuple[Schedule, ScheduleVersion]:
     """Give head and version of an active schedule whose fires another release of zone data moves.
 
-    Nothing is voided (P3): what was due before it stays due.
+    Nothing is voided (P3): what was due before it stays due. A fire is left to it.
     """
     assert head.state is ScheduleState.ACTIVE
     return _planned_anew(head, current, now=now, author=author, tzdata=tzdata)

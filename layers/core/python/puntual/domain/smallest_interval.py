@@ -45,7 +45,7 @@ def _on_the_wall(fields: CronFields) -> timedelta:
 
 def _names_neighbouring_days(fields: CronFields) -> bool:
     """Tell whether a day and its morrow may both be named; true where that is not worked out."""
-    if fields.any_day and fields.any_weekday:
+    if fields.names_every_day_of_its_months:
         return True
     if fields.any_day:
         # Whether the first Monday and the second Tuesday are neighbours is not worked out.
