@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -15,7 +15,7 @@ from puntual.domain.definition import (
 )
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
-from puntual.domain.instant import text_of, truncated_to_millisecond
+from puntual.domain.instant import DAY_SECONDS, text_of, truncated_to_millisecond
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.preview import PREVIEW_FIRES_DEFAULT, PREVIEW_FIRES_MAX
 from puntual.domain.schedule import ScheduleVersion
@@ -23,7 +23,6 @@ from puntual.domain.target import QueueTarget, Target, WebhookTarget
 from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
-DAY_SECONDS = 86_400
 MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
 TIMEOUT_SECONDS_MAX = 840
 FIELD_LENGTH_MAX = 200
@@ -107,6 +106,17 @@ class QueueBody(Body):
     queue_arn: str
 
 
+class RuleFields(TypedDict):
+    """What definitions hold of a rule, under their names for it."""
+
+    expression: str
+    time_zone: str
+    gap: Gap
+    fold: Fold
+    start_at: datetime | None
+    end_at: datetime | None
+
+
 class RuleBody(Body):
     expression: str
     time_zone: str = "UTC"
@@ -116,14 +126,12 @@ class RuleBody(Body):
     end_at: Instant | None = None
     flexible_window_seconds: int = Field(default=0, ge=0, le=DAY_SECONDS)
 
+    @property
+    def window(self) -> timedelta:
+        return timedelta(seconds=self.flexible_window_seconds)
 
-class PreviewBody(RuleBody):
-    id: str | None = None
-    after: Instant | None = None
-    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
-
-    def definition(self) -> RuleDefinition:
-        return RuleDefinition(
+    def rule_fields(self) -> RuleFields:
+        return RuleFields(
             expression=self.expression,
             time_zone=self.time_zone,
             gap=Gap(self.gap),
@@ -131,6 +139,15 @@ class PreviewBody(RuleBody):
             start_at=self.start_at,
             end_at=self.end_at,
         )
+
+
+class PreviewBody(RuleBody):
+    id: str | None = None
+    after: Instant | None = None
+    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
+
+    def definition(self) -> RuleDefinition:
+        return RuleDefinition(**self.rule_fields())
 
 
 class DefinitionBody(RuleBody):
@@ -141,16 +158,11 @@ class DefinitionBody(RuleBody):
 
     def definition(self) -> Definition:
         return Definition(
-            expression=self.expression,
-            time_zone=self.time_zone,
-            gap=Gap(self.gap),
-            fold=Fold(self.fold),
-            start_at=self.start_at,
-            end_at=self.end_at,
+            **self.rule_fields(),
             policies=Policies(
                 misfire=self._misfire(),
                 retry=self._retry(),
-                window=timedelta(seconds=self.flexible_window_seconds),
+                window=self.window,
             ),
             target=self._target(),
             payload=self.payload,

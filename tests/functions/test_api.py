@@ -1191,7 +1191,21 @@ def test_a_forecast_of_a_tenant_that_nobody_knows_is_refused(api: Api) -> None:
     assert api.call("POST", FORECAST).status == 405
 
 
-def test_a_forecast_from_a_part_says_so(api: Api) -> None:
+def test_a_second_forecast_at_once_is_told_when_to_come_back(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert api.call("GET", FORECAST).status == 200
+    refused = api.call("GET", FORECAST)
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "5")
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert "once in 5 seconds" in refused.body["detail"]
+    logged = [record.getMessage() for record in caplog.records if record.name == logger.name]
+    assert logged == ["answered", "answered"], "a tenant must not fill the log with warnings"
+    api.world.clock.advance(timedelta(seconds=5))
+    assert api.call("GET", FORECAST).status == 200
+
+
+def test_a_forecast_from_a_part_says_so(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     class Throttled(InMemorySchedules):
         def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
             assert tenant == "acme"
@@ -1205,3 +1219,5 @@ def test_a_forecast_from_a_part_says_so(api: Api) -> None:
     assert (body["sampled"], body["sampled_share"]) == (True, 0.0312)
     assert body["schedules"] == {"active": 256, "read": 8, "unreadable": 1}
     assert body["fires"] == sum(body["minutes"]) == 224
+    (left_out,) = [vars(record) for record in caplog.records if record.msg == "rules left out"]
+    assert (left_out["schedules"], left_out["example"]) == (1, "of the future")

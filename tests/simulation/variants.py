@@ -257,13 +257,8 @@ class WindowsReachBeyondTheNextFire(PlanCursors):
 
 def _unclipped(cursor: Cursor, head: Schedule) -> Cursor:
     last_fire = replace(head.rule, end_at=cursor.scheduled_for)
-    return cursor_at(
-        cursor.scheduled_for,
-        key=cursor.key,
-        version=cursor.version,
-        rule=last_fire,
-        policies=head.policies,
-    )
+    fires = replace(head.fires, version=cursor.version, rule=last_fire)
+    return cursor_at(cursor.scheduled_for, fires)
 
 
 # E1: outcomes.

@@ -431,7 +431,7 @@ DAILY = Policies(window=timedelta(hours=24))
 def daily_at_nine(world: World) -> datetime:
     """Create a daily schedule of a day's window; gives when its fire at nine may run."""
     world.created("0 9 * * *", policies=DAILY)
-    available_at = world.schedules.version_rows[KEY, 1].available_at(NINE)
+    available_at = world.schedules.version_rows[KEY, 1].fires.available_at(NINE)
     assert available_at > NINE + timedelta(hours=2), "else there is no window to be in"
     return available_at
 

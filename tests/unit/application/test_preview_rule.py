@@ -71,7 +71,7 @@ def test_a_window_spreads_the_fires_as_those_of_the_saved_schedule(world: World)
     saved = world.created("0 9 * * *", schedule="invoices", policies=Policies(window=window))
     version = saved.version
     assert [fire.available_at for fire in shown.preview.fires] == [
-        version.available_at(fire) for fire in saved.next_fires
+        version.fires.available_at(fire) for fire in saved.next_fires
     ]
     assert len({fire.available_at - fire.instant for fire in shown.preview.fires}) > 1
 

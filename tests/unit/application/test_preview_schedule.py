@@ -72,7 +72,7 @@ def test_a_paused_schedule_shows_what_a_resume_now_would_bring(world: World) -> 
     resumed = world.plane.resume_schedule(KEY, author=AUTHOR, seen=None)
     assert instants(shown) == resumed.next_fires
     for fire in shown.previewed.preview.fires:
-        assert fire.available_at == resumed.version.available_at(fire.instant)
+        assert fire.available_at == resumed.version.fires.available_at(fire.instant)
 
 
 def test_a_paused_schedule_whose_last_fire_is_over_shows_none(world: World) -> None:

@@ -230,6 +230,9 @@ def test_rules_that_cannot_be_read_are_counted_and_stop_nobody() -> None:
     )
     forecast = forecast_of([page], now=NINE)
     assert (forecast.fires, forecast.schedules, forecast.unreadable) == (1, 10, 9)
+    assert forecast.unreadable_rule == "of the future"
+    read = forecast_of([replace(page, unreadable_rule="#zz#")], now=NINE)
+    assert read.unreadable_rule == "#zz#"
 
 
 def test_a_herd_on_minute_0_is_told_how_to_spread() -> None:

@@ -6,27 +6,10 @@ import pytest
 
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.rule_warnings import warnings_of
+from tests.builders import a_rule
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW_YORK = "America/New_York"
-
-
-def a_rule(
-    expression: str,
-    time_zone: str = "UTC",
-    *,
-    gap: Gap = Gap.SKIP,
-    fold: Fold = Fold.AUTO,
-    start_at: datetime | None = None,
-) -> Rule:
-    return Rule(
-        expression=expression,
-        time_zone=time_zone,
-        gap=gap,
-        fold=fold,
-        anchor=NOW,
-        start_at=start_at,
-    )
 
 
 @pytest.mark.parametrize(

@@ -386,7 +386,7 @@ class DynamoDbSchedules:
         counts = Counter(item["spread"]["S"][SPREAD_DIGITS + 1 :] for item in answer["Items"])
         rest = reach.beyond(answer.get("LastEvaluatedKey"))
         return _RulesRead(
-            page=_rule_page(counts, tenant, share=reach.share - (rest.share if rest else 0)),
+            page=_rule_page(counts, share=reach.share - (rest.share if rest else 0)),
             rest=rest,
         )
 
@@ -538,16 +538,20 @@ def _head_of(item: Item) -> Schedule:
     return head_of_text(item["body"]["S"], state=item["state"]["S"])
 
 
-def _rule_page(counts: Mapping[str, int], tenant: TenantId, *, share: float) -> RulePage:
+def _rule_page(counts: Mapping[str, int], *, share: float) -> RulePage:
     readable: list[RuleCount] = []
-    unreadable = 0
+    unreadable: dict[str, int] = {}
     for text, schedules in counts.items():
         try:
             readable.append(RuleCount(rule=rule_of_text(text), schedules=schedules))
         except ValueError:
-            logger.exception("unreadable rule", tenant=tenant, rule=text, schedules=schedules)
-            unreadable += schedules
-    return RulePage(counts=tuple(readable), share=share, unreadable=unreadable)
+            unreadable[text] = schedules
+    return RulePage(
+        counts=tuple(readable),
+        share=share,
+        unreadable=sum(unreadable.values()),
+        unreadable_rule=next(iter(unreadable), None),
+    )
 
 
 def _key(key: ScheduleKey) -> Item:

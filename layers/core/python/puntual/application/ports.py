@@ -140,6 +140,12 @@ class Tenants(Protocol):
     def register(self, tenant: Tenant) -> Tenant:
         """Put quota and queues of a tenant, new or known; its count of schedules stays."""
 
+    def take_forecast_turn(self, tenant: TenantId, *, now: datetime, every: timedelta) -> bool:
+        """Take the tenant's turn if its last one was taken at least `every` ago.
+
+        False where it was not, as to a write of our own that the SDK repeats: the turn is lost.
+        """
+
 
 class Agenda(Protocol):
     """Cursors by bucket and shard. Batches are never done until their unprocessed rest is (P9)."""

@@ -61,7 +61,9 @@ class PreviewSchedule:
 def _preview(version: ScheduleVersion, *, after: datetime, count: int) -> Preview:
     # A version owns no fire before its start.
     after = max(after, version.effective_from - MILLISECOND)
-    return preview_of(version.rule, after=after, count=count, available_at=version.available_at)
+    return preview_of(
+        version.rule, after=after, count=count, available_at=version.fires.available_at
+    )
 
 
 def _nothing(after: datetime) -> Preview:

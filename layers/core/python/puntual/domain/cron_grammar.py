@@ -25,6 +25,7 @@ HOURS_OF_A_DAY = 24
 DAYS_OF_A_WEEK = 7
 ALL_DAYS = frozenset(range(1, 32))
 SATURDAY, SUNDAY = 6, 7
+FEBRUARY = 2
 MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 FORMS = (
@@ -226,6 +227,8 @@ _WRAPPED = re.compile(r"(cron|rate|at)\((.*)\)")
 _ITEM = re.compile(r"(?:(\*)|([A-Z0-9]+)(?:-([A-Z0-9]+))?)(?:/([0-9]+))?")
 _NEAREST = re.compile(r"([0-9]+)W")
 _ORDINAL = re.compile(r"([A-Z0-9]+)#([0-9]+)")
+_LAST_WEEKDAY = re.compile(r"L[0-7]")
+_EVENTBRIDGE_LAST_WEEKDAY = re.compile(r"[1-7]L")
 _HASH = re.compile(r"H(?:\(([0-9]+)-([0-9]+)\))?(?:/([0-9]+))?")
 _RATE = re.compile(r"\s*([0-9]+)\s+(minute|hour|day)s?\s*")
 _AT = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})\s*")
@@ -418,7 +421,7 @@ def _unix_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
 
 
 def _unix_ordinal(item: str) -> str | None:
-    if re.fullmatch(r"L[0-7]", item):
+    if _LAST_WEEKDAY.fullmatch(item):
         return f"L{int(item[1:]) % DAYS_OF_A_WEEK}"
     return _nth_weekday(item, _WEEKDAY, sunday=0)
 
@@ -427,7 +430,7 @@ def _eventbridge_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
     field = _EVENTBRIDGE_WEEKDAY
     if text == "L":
         return frozenset({DAYS_OF_A_WEEK - 1}), ()
-    if re.fullmatch(r"[1-7]L", text):
+    if _EVENTBRIDGE_LAST_WEEKDAY.fullmatch(text):
         return frozenset(), (f"L{int(text[0]) - 1}",)
     ordinal = _nth_weekday(text, field, sunday=1)
     if ordinal is not None:

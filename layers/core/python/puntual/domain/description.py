@@ -20,7 +20,7 @@ from puntual.domain.cron_grammar import (
     Parsed,
     Rate,
 )
-from puntual.domain.instant import DAY, MINUTE, brief_text_of
+from puntual.domain.instant import DAY, HOUR_MINUTES, MINUTE, brief_text_of
 
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 # fmt: off
@@ -37,8 +37,6 @@ TIMES_LISTED_MAX = 4
 RANGE_LENGTH_MIN = 3
 STEPS_MIN = 5
 """Members that a range, or a range in steps, has at least; fewer are listed."""
-
-MINUTES_OF_AN_HOUR = 60
 
 
 def sentence_of(
@@ -93,7 +91,7 @@ def _cron(fields: CronFields) -> str:
 def _times(minutes: frozenset[int], hours: frozenset[int]) -> str:
     if len(hours) == HOURS_OF_A_DAY:
         return _of_every_hour(minutes)
-    times = sorted(hour * MINUTES_OF_AN_HOUR + minute for hour in hours for minute in minutes)
+    times = sorted(hour * HOUR_MINUTES + minute for hour in hours for minute in minutes)
     pace = _step(times)
     if len(times) > TIMES_LISTED_MAX and pace is not None:
         every = _every(pace * MINUTE)
@@ -101,14 +99,14 @@ def _times(minutes: frozenset[int], hours: frozenset[int]) -> str:
     if len(times) <= TIMES_LISTED_MAX or len(minutes) == 1:
         return f"at {listed([_clock(time) for time in times])}"
     of_hours = _counted("hour", hours)
-    if len(minutes) == MINUTES_OF_AN_HOUR:
+    if len(minutes) == HOUR_MINUTES:
         return f"every minute of {of_hours}"
     return f"at {_counted('minute', minutes, steps=True)} of {of_hours}"
 
 
 def _of_every_hour(minutes: frozenset[int]) -> str:
-    step = MINUTES_OF_AN_HOUR // len(minutes)
-    if len(minutes) > 1 and minutes == frozenset(range(0, MINUTES_OF_AN_HOUR, step)):
+    step = HOUR_MINUTES // len(minutes)
+    if len(minutes) > 1 and minutes == frozenset(range(0, HOUR_MINUTES, step)):
         return _every(step * MINUTE)
     return f"every hour at {_counted('minute', minutes, steps=True)}"
 
@@ -180,7 +178,7 @@ def _months(months: frozenset[int]) -> str:
 
 
 def _every(interval: timedelta) -> str:
-    hours, minutes = divmod(interval // MINUTE, MINUTES_OF_AN_HOUR)
+    hours, minutes = divmod(interval // MINUTE, HOUR_MINUTES)
     days = interval // DAY
     if days > 1 and interval == days * DAY:
         return f"every {days} days of 24 hours"
@@ -191,7 +189,7 @@ def _every(interval: timedelta) -> str:
 
 
 def _clock(minute_of_day: int) -> str:
-    hour, minute = divmod(minute_of_day, MINUTES_OF_AN_HOUR)
+    hour, minute = divmod(minute_of_day, HOUR_MINUTES)
     return f"{hour:02}:{minute:02}"
 
 

@@ -6,11 +6,10 @@ from datetime import datetime
 from heapq import nlargest
 from typing import NamedTuple
 
-from puntual.domain.cron_search import DAY_MINUTES
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Rule
-from puntual.domain.fire_minutes import EVERY_MINUTE, HOUR_MINUTES, FireMinutes
-from puntual.domain.instant import DAY, MINUTE, minute_of
+from puntual.domain.fire_minutes import EVERY_MINUTE, FireMinutes
+from puntual.domain.instant import DAY, DAY_MINUTES, HOUR_MINUTES, MINUTE, minute_of
 
 BUSIEST_SHOWN_MAX = 10
 HERDS_SHOWN_MAX = 5
@@ -36,12 +35,14 @@ class RulePage:
     """The rules of some active schedules of a tenant, chosen by nothing that they say.
 
     `share` is about how much of all of them it is, in (0, 1]; pages do not overlap. `unreadable`
-    are the schedules whose rules are not among `counts`, since they could not be read.
+    are the schedules whose rules are not among `counts`, since they could not be read;
+    `unreadable_rule` is the text of one of these.
     """
 
     counts: tuple[RuleCount, ...]
     share: float
     unreadable: int = 0
+    unreadable_rule: str | None = None
 
     @property
     def schedules(self) -> int:
@@ -87,6 +88,7 @@ class Forecast:
 
     `share` is that of the active schedules that were read, in (0, 1]; below 1, all numbers but
     `schedules_read`, `unreadable` and `distinct_expressions` are estimates for all of them.
+    `unreadable_rule` is an example of the unreadable ones, for whoever runs Puntual.
     """
 
     start: datetime
@@ -100,6 +102,7 @@ class Forecast:
     schedules: int
     schedules_read: int
     unreadable: int
+    unreadable_rule: str | None
     share: float
 
     @property
@@ -155,15 +158,18 @@ class _Read:
     by_text: dict[Written, dict[int, int]] = field(default_factory=dict)
     share: float = 0.0
     unreadable: int = 0
+    unreadable_rule: str | None = None
 
     def take(self, page: RulePage, minutes_of: Callable[[Rule], int]) -> None:
         self.share += page.share
         self.unreadable += page.unreadable
+        self.unreadable_rule = self.unreadable_rule or page.unreadable_rule
         for rule, schedules in page.counts:
             try:
                 bits = minutes_of(rule)
             except Rejected:
                 self.unreadable += schedules
+                self.unreadable_rule = self.unreadable_rule or rule.expression
                 continue
             rules = self.by_text.setdefault(Written(rule.expression, rule.time_zone), {})
             rules[bits] = rules.get(bits, 0) + schedules
@@ -210,6 +216,7 @@ def forecast_of(pages: Iterable[RulePage], *, now: datetime) -> Forecast:
         schedules=_scaled(schedules, share),
         schedules_read=schedules,
         unreadable=read.unreadable,
+        unreadable_rule=read.unreadable_rule,
         share=share,
     )
 

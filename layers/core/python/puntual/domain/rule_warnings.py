@@ -3,12 +3,11 @@
 from datetime import datetime
 
 from puntual.domain.clock_changes import ChangeKind, clock_changes_of
-from puntual.domain.cron_grammar import At, CronFields, parse
+from puntual.domain.cron_grammar import FEBRUARY, At, CronFields, parse
 from puntual.domain.description import ORDINALS, listed, ordinal_of
 from puntual.domain.expression import Fold, Rule
 from puntual.domain.instant import LAST_INSTANT, YEAR
 
-FEBRUARY = 2
 LEAP_DAY = 29
 LONGEST_MONTH = 31
 SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from puntual.domain.cron_grammar import (
     DAYS_OF_A_WEEK,
+    FEBRUARY,
     MONTH_LENGTHS,
     At,
     CronFields,
@@ -13,9 +14,7 @@ from puntual.domain.cron_grammar import (
     parse,
 )
 from puntual.domain.expression import Rule
-
-DAY_MINUTES = 24 * 60
-FEBRUARY = 2
+from puntual.domain.instant import DAY_MINUTES
 
 
 def smallest_interval(rule: Rule) -> timedelta | None:
