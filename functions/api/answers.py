@@ -77,6 +77,7 @@ def changed_answer(changed: ChangedSchedule) -> Response[str]:
     """Show what stands now, or after a dry run what would; only what stands has an ETag."""
     document = {
         **schedule_document(changed.shown),
+        "warnings": list(changed.warnings),
         "dry_run": changed.dry_run,
         "changes": changes_document(changed),
     }
