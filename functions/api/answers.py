@@ -16,7 +16,7 @@ from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.change_summary import summary_of
 from puntual.domain.clock_changes import ClockChange
-from puntual.domain.forecast import BusyMinute, Forecast, Written
+from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Attempt, Note, Run, Span
@@ -227,7 +227,7 @@ def forecast_document(tenant: TenantId, forecast: Forecast) -> dict[str, Any]:
         "distinct_expressions": forecast.distinct_expressions,
         "expressions": [
             {
-                **_written(expression.written),
+                **_zoned_expression(expression.zoned),
                 "schedules": expression.schedules,
                 "fires": expression.fires,
                 "minute_0_fires": expression.minute_0_fires,
@@ -242,12 +242,14 @@ def _busy_minute(minute: BusyMinute) -> dict[str, Any]:
     return {
         "minute": text_of(minute.start),
         "fires": minute.fires,
-        "expressions": [{**_written(herd.written), "fires": herd.fires} for herd in minute.herds],
+        "expressions": [
+            {**_zoned_expression(herd.zoned), "fires": herd.fires} for herd in minute.herds
+        ],
     }
 
 
-def _written(written: Written) -> dict[str, str]:
-    return {"expression": written.expression, "time_zone": written.time_zone}
+def _zoned_expression(zoned: ZonedExpression) -> dict[str, str]:
+    return {"expression": zoned.expression, "time_zone": zoned.time_zone}
 
 
 def _identity(occurrence: Occurrence, run: str) -> dict[str, Any]:
