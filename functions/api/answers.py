@@ -14,6 +14,7 @@ from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.preview_rule import PreviewedRule
 from puntual.application.show_occurrence import ref_of
 from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.change_summary import summary_of
 from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
 from puntual.domain.instant import text_of
@@ -76,6 +77,7 @@ def changed_answer(changed: ChangedSchedule) -> Response[str]:
     """Show what stands now, or after a dry run what would; only what stands has an ETag."""
     document = {
         **schedule_document(changed.shown),
+        "warnings": list(changed.warnings),
         "dry_run": changed.dry_run,
         "changes": changes_document(changed),
     }
@@ -89,6 +91,11 @@ def changes_document(changed: ChangedSchedule) -> dict[str, Any]:
     old_zone, new_zone = changed.replaced.rule.time_zone, changed.shown.version.rule.time_zone
     return {
         "rule_changed": changed.rule_changed,
+        "summary": summary_of(changes, rule_changed=changed.rule_changed),
+        "next": {
+            "before": _next_fire(changes.next_before, old_zone),
+            "after": _next_fire(changes.next_after, new_zone),
+        },
         "from": text_of(changes.start),
         "through": text_of(changes.through),
         "complete": changes.complete,
@@ -115,7 +122,7 @@ def listed_schedule(head: Schedule, as_of: datetime) -> dict[str, Any]:
         "description": head.rule.describe(),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
-        "next_fire": None if fire is None else _fire_time(fire, head.rule.time_zone),
+        "next_fire": _next_fire(fire, head.rule.time_zone),
     }
 
 
@@ -304,6 +311,10 @@ def _offset(offset: timedelta) -> str:
 def _fire_time(fire: datetime, time_zone: str) -> dict[str, str]:
     local = fire.astimezone(ZoneInfo(time_zone))
     return {"utc": text_of(fire), "local": local.isoformat(timespec="seconds")}
+
+
+def _next_fire(fire: datetime | None, time_zone: str) -> dict[str, str] | None:
+    return None if fire is None else _fire_time(fire, time_zone)
 
 
 def _text(instant: datetime | None) -> str | None:

@@ -159,7 +159,7 @@ def _shown(error: Mapping[str, Any]) -> object:
 
 
 ALLOWED_OF: Mapping[str, str] = {
-    "missing": "a value; it is required",
+    "missing": "a value",
     "union_tag_invalid": "'webhook' or 'sqs'",
     "union_tag_not_found": "'webhook' or 'sqs'",
     "literal_error": "{expected}",

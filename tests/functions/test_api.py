@@ -644,19 +644,27 @@ def test_an_edit_shows_what_it_does_to_each_fire(api: Api) -> None:
         "local": "2026-12-05T11:00:00+01:00",
     }
     assert (len(changes["vanish"]), changes["move"]) == (25, [])
+    assert changes["summary"] == "25 fires vanish, 65 stay."
     later = {"expression": "0 13 * * MON-FRI", "time_zone": "Europe/Madrid"}
     changes = api.call("PATCH", SCHEDULE, later, headers={"If-Match": '"2"'}).body["changes"]
     assert changes["move"][0] == {
         "from": {"utc": "2026-11-30T10:00:00.000Z", "local": "2026-11-30T12:00:00+02:00"},
         "to": {"utc": "2026-11-30T12:00:00.000Z", "local": "2026-11-30T13:00:00+01:00"},
     }
+    assert changes["next"] == {
+        "before": changes["move"][0]["from"],
+        "after": changes["move"][0]["to"],
+    }
 
 
 def test_an_edit_of_anything_but_the_rule_says_so(api: Api) -> None:
     created(api)
-    changes = api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST).body["changes"]
-    assert changes == {
+    answer = api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST).body
+    following = answer["next_fires"][0]
+    assert answer["changes"] == {
         "rule_changed": False,
+        "summary": "Nothing changes: the rule stays as it was.",
+        "next": {"before": following, "after": following},
         "from": "2026-11-30T09:00:00.001Z",
         "through": "2027-02-28T09:00:00.001Z",
         "complete": True,

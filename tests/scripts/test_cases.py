@@ -29,6 +29,8 @@ def a_refusal(**changes: object) -> Case:
     [
         DAILY,
         a_case(time_zone="UTC", gap_policy="SKIP", fold_policy="AUTO", dialect="unix", why="…"),
+        a_case(expression="cron(0 9 * * ? *)", dialect="eventbridge"),
+        a_refusal(expression="CRON(0 9 * * ? *)", dialect="eventbridge", error="invalid"),
         a_case(gap_policy="fire_after", fold_policy=None, exhausted=False, error=None),
         a_case(start="2026-01-01T01:00:00+01:00", expected=["2026-01-01T10:00:00+01:00"]),
         a_case(start="2026-01-01T00:00:00"),
@@ -51,6 +53,10 @@ def test_a_case_that_holds_is_silent(case: Case) -> None:
 
 NINES = "2026-01-01T09:00:00Z, 2026-01-02T09:00:00Z"
 THREE_NINES = f"{NINES}, 2026-01-03T09:00:00Z"
+NAMES = (
+    "expression, dialect, time_zone, gap_policy, fold_policy, start, expected, exhausted, error, "
+    "id, why, source, note"
+)
 SAYS_NOTHING = "expected a case that says what to do; came"
 
 
@@ -83,7 +89,7 @@ SAYS_NOTHING = "expected a case that says what to do; came"
         ),
         (
             a_refusal(id=...),
-            f"None: '0 9 * * *': {SAYS_NOTHING} neither expected nor error",
+            f"case 1: '0 9 * * *': {SAYS_NOTHING} neither expected nor error",
         ),
         (
             a_case(start="soon"),
@@ -92,6 +98,18 @@ SAYS_NOTHING = "expected a case that says what to do; came"
         (
             a_case(fold_policy="THIRD"),
             f"daily: '0 9 * * *': {SAYS_NOTHING} fold_policy 'THIRD'",
+        ),
+        (
+            a_case(timezone="Europe/Madrid"),
+            f"daily: '0 9 * * *': {SAYS_NOTHING} timezone, which is none of {NAMES}",
+        ),
+        (
+            a_case(dialect="eventbridge"),
+            f"daily: '0 9 * * *': {SAYS_NOTHING} dialect 'eventbridge' of another expression",
+        ),
+        (
+            a_case(expression="rate(1 day)", dialect="unix"),
+            f"daily: 'rate(1 day)': {SAYS_NOTHING} dialect 'unix' of another expression",
         ),
     ],
 )
@@ -118,6 +136,15 @@ def test_every_failing_case_has_its_line_before_the_total(
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 3
     assert said[-1] == "3 cases, 2 failed"
+
+
+def test_a_case_without_an_id_is_shown_by_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps([DAILY, a_case(id=..., expected=["2026-01-01T10:00:00Z"])]))
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().out.startswith("case 2: ")
 
 
 def test_cases_that_all_hold_end_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

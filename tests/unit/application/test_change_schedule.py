@@ -14,6 +14,7 @@ from puntual.domain.definition import Definition
 from puntual.domain.errors import Conflict, PuntualError
 from puntual.domain.expression import InvalidExpression, NeverFires, Rule, UnknownTimeZone
 from puntual.domain.policies import Policies
+from puntual.domain.rule_warnings import COUNTS_FROM_SAVE
 from puntual.domain.run import RunState
 from puntual.domain.schedule import (
     ContendedSchedule,
@@ -141,6 +142,17 @@ def test_a_completed_schedule_has_no_fires_to_lose(world: World) -> None:
     changes = tried(world, "0 10 * * *", seen=2).changes
     assert (changes.vanish, changes.move, changes.unchanged) == ((), (), 0)
     assert len(changes.appear) == 90
+
+
+def test_a_dry_run_warns_of_a_pace_that_counts_from_the_save(world: World) -> None:
+    world.created("rate(5 minutes)")
+    world.clock.advance(MINUTE)
+    assert tried(world, "rate(6 minutes)").warnings == (COUNTS_FROM_SAVE,)
+    assert tried(world, "rate(6 minutes)", start_at=NINE).warnings == ()
+    assert tried(world, "rate(5 minutes)", payload=1).warnings == ()
+    definition = a_definition("rate(6 minutes)")
+    saved = world.plane.change_schedule(KEY, seen=1, revise=lambda _: definition, author="bo")
+    assert saved.warnings == ()
 
 
 def test_a_dry_run_writes_nothing_and_says_what_the_edit_then_does(world: World) -> None:

@@ -42,6 +42,21 @@ def changes(rule: Rule, after: datetime = NOW, days: int = 366) -> tuple[ClockCh
             "that fire is skipped",
         ),
         (
+            a_rule("*/15 * * * *", NEW_YORK),
+            "4 times from 02:00 to 02:45 on 2026-03-08 do not exist",
+            "its pace goes on unbroken",
+        ),
+        (
+            a_rule("*/15 * * * *", "Australia/Lord_Howe"),
+            "2 times from 02:00 to 02:15 on 2026-10-04 do not exist",
+            "its pace goes on unbroken",
+        ),
+        (  # An hour and a half lie between the fires of 01:00 and 03:00.
+            a_rule("0 * * * *", "Australia/Lord_Howe"),
+            "02:00 on 2026-10-04 does not exist",
+            "that fire is skipped",
+        ),
+        (
             a_rule("*/15 2 * * *", NEW_YORK),
             "4 times from 02:00 to 02:45 on 2026-03-08 do not exist",
             "those fires are skipped",

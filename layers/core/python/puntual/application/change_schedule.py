@@ -12,6 +12,7 @@ from puntual.domain.errors import Rejected
 from puntual.domain.expression import Rule, program_of
 from puntual.domain.fire_changes import FireChanges, fire_changes
 from puntual.domain.instant import MILLISECOND
+from puntual.domain.rule_warnings import unsaved_warnings
 from puntual.domain.schedule import (
     Schedule,
     ScheduleEnded,
@@ -40,6 +41,13 @@ class ChangedSchedule:
     @property
     def rule_changed(self) -> bool:
         return self.replaced.rule != self.shown.version.rule
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know of the new version; of a dry run also that a new pace has not begun."""
+        rule = self.shown.version.rule
+        unsaved = self.dry_run and rule.anchor != self.replaced.rule.anchor
+        return (*(unsaved_warnings(rule) if unsaved else ()), *self.shown.warnings)
 
     @property
     def changes(self) -> FireChanges:

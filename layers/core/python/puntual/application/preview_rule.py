@@ -10,7 +10,7 @@ from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND, in_calendar
 from puntual.domain.occurrence import VersionFires
 from puntual.domain.preview import Preview, preview_of
-from puntual.domain.rule_warnings import warnings_of
+from puntual.domain.rule_warnings import unsaved_warnings, warnings_of
 from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant
 
 
@@ -68,6 +68,6 @@ class PreviewRule:
         return PreviewedRule(
             rule=rule,
             preview=preview_of(rule, after=after, count=count, available_at=available_at),
-            warnings=warnings_of(rule, now=after),
+            warnings=(*unsaved_warnings(rule), *warnings_of(rule, now=after)),
             tzdata=self.limits.tzdata,
         )

@@ -14,7 +14,7 @@ from puntual.domain.civil_time import (
     stretches_between,
     zone_named,
 )
-from puntual.domain.cron_grammar import At, Rate, parse
+from puntual.domain.cron_grammar import At, CronFields, Rate, parse
 from puntual.domain.cron_search import CronClock, Passes, WallPattern
 from puntual.domain.expression import Rule, fires_after_gap, passes_of, program_of
 from puntual.domain.instant import (
@@ -49,6 +49,7 @@ class ClockChange:
     """The clocks change at `instant`: `count` times of the rule do not exist, or come twice.
 
     `first` and `last` of them are times on the wall. `fires` are the first few that they led to.
+    `pace_unbroken` says that skipping them leaves the pace of a rule of every hour as it is.
     """
 
     kind: ChangeKind
@@ -60,6 +61,7 @@ class ClockChange:
     last: datetime
     count: int
     fires: tuple[datetime, ...]
+    pace_unbroken: bool = False
 
     @property
     def times(self) -> str:
@@ -79,6 +81,8 @@ class ClockChange:
             what = f"{self.times} {'comes' if one else 'come'} twice in {zone}"
         it = "it fires" if one else "each fires"
         match self.kind:
+            case ChangeKind.SKIPPED if self.pace_unbroken:
+                outcome = "its pace goes on unbroken"
             case ChangeKind.SKIPPED:
                 outcome = f"{'that fire is' if one else 'those fires are'} skipped"
             case ChangeKind.SHIFTED:
@@ -122,6 +126,7 @@ class _Times(NamedTuple):
     between: _Between
     moved_out_of_gaps: bool
     passes: Passes
+    state_a_pace: bool
 
 
 def clock_changes_of(rule: Rule, *, after: datetime, through: datetime) -> ClockChanges:
@@ -188,7 +193,12 @@ def _times_of(rule: Rule) -> _Times | None:
         between = _between_of(seconds_of(parsed.wall.replace(tzinfo=UTC)))
     else:
         return None
-    return _Times(between, fires_after_gap(parsed, rule.gap), passes_of(parsed, rule.fold))
+    return _Times(
+        between=between,
+        moved_out_of_gaps=fires_after_gap(parsed, rule.gap),
+        passes=passes_of(parsed, rule.fold),
+        state_a_pace=isinstance(parsed, CronFields) and parsed.is_interval,
+    )
 
 
 def _between_of(only: int) -> _Between:
@@ -244,7 +254,15 @@ def _change(rule: Rule, times: _Times, stretch: Stretch) -> ClockChange | None:
         last=instant_at(walls[-1]).replace(tzinfo=None),
         count=len(walls),
         fires=tuple(instant_at(fire) for fire in fires[:FIRES_OF_A_CHANGE_MAX]),
+        pace_unbroken=kind is ChangeKind.SKIPPED and _follow_as_skipped(times, walls, stretch),
     )
+
+
+def _follow_as_skipped(times: _Times, walls: list[int], stretch: Stretch) -> bool:
+    """Whether as long after a gap as it is, the times are those that it skips."""
+    gap, end = stretch.offset - stretch.offset_before, stretch.start + stretch.offset
+    following = times.between(end, end + gap) if times.state_a_pace else []
+    return following == [wall + gap for wall in walls]
 
 
 def _bounds_of(rule: Rule) -> tuple[int, int]:

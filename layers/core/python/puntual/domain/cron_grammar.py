@@ -169,6 +169,16 @@ class At:
 type Parsed = CronFields | Rate | At
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OversizedStep:
+    """A step that its field has no room for: only `first` is left of `term`."""
+
+    term: str
+    field: str
+    first: int
+    step: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Field:
     """A field of a dialect; compared by identity, so that terms are remembered by it."""
@@ -182,6 +192,14 @@ class _Field:
     wraps: bool = True
     start_step: bool = True  # n/step
     steps: bool = True
+
+    @property
+    def last_of_star(self) -> int:
+        return self.star_high or self.high
+
+    @property
+    def size(self) -> int:
+        return self.last_of_star - self.low + 1
 
     def refuse(self, value: str, because: str = "") -> InvalidExpression:
         hint = f" ({because})" if because else ""
@@ -211,7 +229,7 @@ _WEEKDAY = _Field(
     0,
     7,
     "0-7 (0 and 7 are Sunday) or SUN-SAT with , - and steps over * or a range, n#1 to n#5, "
-    "L0 to L7",
+    "L0 to L7 (L5 is the last Friday)",
     {name: number for number, name in enumerate(_DAY_NAMES)},
     star_high=6,
     start_step=False,
@@ -220,7 +238,8 @@ _EVENTBRIDGE_WEEKDAY = _Field(
     "day-of-week",
     1,
     7,
-    "1-7 (1 is Sunday) or SUN-SAT with , - *, ?, or one of L, nL, n#1 to n#5 alone",
+    "1-7 (1 is Sunday) or SUN-SAT with , - *, ?, or one of L, nL (6L is the last Friday), n#1 to "
+    "n#5 alone",
     {name: number for number, name in enumerate(_DAY_NAMES, 1)},
     steps=False,
 )
@@ -278,6 +297,28 @@ def check_text(expression: object) -> str:
     return expression
 
 
+def oversized_steps(expression: str) -> tuple[OversizedStep, ...]:
+    """Find the steps of a checked expression that are longer than their field."""
+    wrapped = _WRAPPED.fullmatch(expression.strip(" \t"))
+    text = expression if wrapped is None else wrapped[2]
+    # The year of cron(…) has no room for a step that anyone would write.
+    terms = (
+        (_ITEM.fullmatch(term), field)
+        for terms, field in zip(text.upper().split(), _UNIX_FIELDS, strict=False)
+        for term in terms.split(",")
+    )
+    return tuple(
+        OversizedStep(
+            term=matched[0],
+            field=field.name,
+            first=field.low if matched[1] else _number(matched[2], field),
+            step=int(matched[4]),
+        )
+        for matched, field in terms
+        if matched is not None and matched[4] is not None and int(matched[4]) > field.size
+    )
+
+
 def expand_hashes(expression: str, hash_key: str) -> str:
     """Put a number that `hash_key` decides for each H of a unix expression; else unchanged."""
     fields = expression.split()
@@ -304,7 +345,7 @@ def _hashed(item: str, field: _Field, hash_key: str) -> str:
     if not hash_key:
         raise field.refuse(item, "H needs the id of a schedule")
     first, last, step_text = matched.groups()
-    low, high = field.low, field.star_high or field.high
+    low, high = field.low, field.last_of_star
     if first is not None:
         low, high = _number(first, field), _number(last, field)
         if low > high:
@@ -345,6 +386,10 @@ def _at(inner: str) -> At:
 
 def _unix(text: str) -> CronFields:
     fields = text.upper().split()
+    if len(fields) == _EVENTBRIDGE_FIELD_COUNT:
+        raise InvalidExpression(
+            text, "five unix cron fields: seconds are not supported; cron(six fields) takes six"
+        )
     if len(fields) != len(_UNIX_FIELDS):
         raise InvalidExpression(text, FORMS)
     minute, hour, day, month, weekday = fields
@@ -384,8 +429,7 @@ def _check_both_days(day: str, weekday: str, parsed: CronFields) -> None:
 
 
 def _spelt_out(text: str, field: _Field) -> str:
-    low, high = field.low, field.star_high or field.high
-    return text.replace("*", f"{low}-{high}")
+    return text.replace("*", f"{field.low}-{field.last_of_star}")
 
 
 def _eventbridge(inner: str) -> CronFields:
@@ -427,6 +471,9 @@ def _days(text: str, field: _Field) -> tuple[frozenset[int], bool, int | None]:
         return frozenset(), False, _number(matched[1], field)
     items = text.split(",")
     numbers = [item for item in items if item != "L"]
+    for item in numbers:
+        if "L" in item:
+            raise field.refuse(item, "L stands alone in a term: L-n and LW are not supported")
     days: frozenset[int] = frozenset().union(*(_expand(item, field) for item in numbers))
     return days, len(numbers) < len(items), None
 
@@ -486,7 +533,7 @@ def _expand(item: str, field: _Field) -> frozenset[int]:
     step = 1 if step_text is None else int(step_text)
     if step == 0 or (step_text is not None and not field.steps):
         raise field.refuse(item, "a step is at least 1" if field.steps else "no steps here")
-    star_high = field.star_high or field.high
+    star_high = field.last_of_star
     if star is not None:
         return frozenset(range(field.low, star_high + 1, step))
     first = _number(first_text, field)

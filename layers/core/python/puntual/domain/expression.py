@@ -35,11 +35,11 @@ from puntual.domain.instant import (
     FIRST_INSTANT,
     INSTANT_STEP,
     LAST_INSTANT,
-    brief_text_of,
     in_calendar,
     instant_at,
     near_calendar,
     seconds_of,
+    text_of,
 )
 
 __all__ = [
@@ -286,7 +286,8 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
     if isinstance(parsed, At):
         return _no_single_fire(rule, parsed, now)
     between = f"after {_shown(now)} and before {_shown(LAST_INSTANT)}"
-    return NeverFires("expression", rule.expression, f"a rule with a fire {between}")
+    allowed = f"a rule with a fire {between}{_why_never(rule, parsed, now)}"
+    return NeverFires("expression", rule.expression, allowed)
 
 
 def _no_single_fire(rule: Rule, at: At, now: datetime) -> NeverFires:
@@ -304,8 +305,24 @@ def _no_single_fire(rule: Rule, at: At, now: datetime) -> NeverFires:
     return AtInThePast("expression", rule.expression, f"a time after {_shown(now)}")
 
 
+def _why_never(rule: Rule, parsed: CronFields | Rate, now: datetime) -> str:
+    """Say why a rule has no fire left where that takes no search; else nothing."""
+    if not isinstance(parsed, CronFields):
+        return ""
+    if parsed.calendar_for_croniter is None:
+        return ": no month that it names has such a day"
+    if parsed.years is not None and max(parsed.years) < now.year:
+        return f": its last year, {max(parsed.years)}, has passed"
+    if replace(rule, gap=Gap.FIRE_AFTER).next_fire(now) is not None:
+        return (
+            f": the clocks of {rule.time_zone} jump over each of its times, which only the gap "
+            "policy fire_after accepts"
+        )
+    return ""
+
+
 def _shown(instant: datetime | None) -> str:
-    return "" if instant is None else brief_text_of(instant)
+    return "" if instant is None else text_of(instant)
 
 
 def program_of(rule: Rule) -> Program:

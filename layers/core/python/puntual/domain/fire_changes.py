@@ -42,11 +42,15 @@ class FireChanges:
     """Each fire of start <= it < through in one class; a move may end or begin after that.
 
     `compared` counts the fires of both rules in there. `complete` says that it is the whole span.
+    `next_before` and `next_after` are the first fires from `start` on, however far ahead, of the
+    old and of the new rule.
     """
 
     start: datetime
     through: datetime
     complete: bool
+    next_before: datetime | None
+    next_after: datetime | None
     compared: int = 0
     unchanged: int = 0
     appear: tuple[datetime, ...] = ()
@@ -73,14 +77,21 @@ def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> F
     pair has passed, the new one appears, and the other way round.
     """
     end = start + span
+    next_before, next_after = (rule.next_fire(start - MILLISECOND) for rule in (old, new))
     if old == new:
-        return FireChanges(start=start, through=end, complete=True)
+        return FireChanges(
+            start=start,
+            through=end,
+            complete=True,
+            next_before=next_before,
+            next_after=next_after,
+        )
     zones = [zone_named(name) for name in sorted({old.time_zone, new.time_zone})]
     known = _known(old, new, start=start, end=end, zones=zones)
     # A day that is known in part would pair what does not belong together.
     whole_until = min(midnight_of(zone, date_in(zone, known.before)) for zone in zones)
     through = min(end, whole_until)
-    pairs = _one_off_pair(old, new, start) or _pairs(known, zones)
+    pairs = _one_off_pair(old, new, next_before, next_after) or _pairs(known, zones)
     move = sorted(pair for pair in pairs if start <= min(pair) < through)
     moved = {before for before, _ in move}, {after for _, after in move}
     vanish, appear = (
@@ -93,6 +104,8 @@ def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> F
         start=start,
         through=through,
         complete=through == end,
+        next_before=next_before,
+        next_after=next_after,
         compared=held + come,
         unchanged=held - len(vanish) - ended,
         appear=appear,
@@ -129,11 +142,12 @@ def _known(
     return _Known(fires=fires, left=left, after=after, before=before)
 
 
-def _one_off_pair(old: Rule, new: Rule, start: datetime) -> list[Pair]:
+def _one_off_pair(
+    old: Rule, new: Rule, before: datetime | None, after: datetime | None
+) -> list[Pair]:
     """Pair one-offs however far apart they are, since each stands for the whole schedule."""
     if not (old.is_one_off and new.is_one_off):
         return []
-    before, after = (rule.next_fire(start - MILLISECOND) for rule in (old, new))
     return [(before, after)] if before and after and before != after else []
 
 

@@ -10,6 +10,7 @@ INSTANT_STEP = timedelta(microseconds=1)
 MILLISECOND = timedelta(milliseconds=1)
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 YEAR = timedelta(days=366)
 """The longest: twelve months, wherever they begin."""
