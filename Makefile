@@ -135,6 +135,7 @@ deploy: layer ## Deploy to the AWS account of your credentials: make deploy ENV=
 
 .PHONY: replan
 replan: setup ## Plan anew what new zone data move: make replan ENV=dev DRY_RUN=true
+	@$(if $(filter-out true false,$(DRY_RUN)),$(error DRY_RUN=$(DRY_RUN): true, false or nothing is allowed))
 	@$(PY) -m scripts.replan $(ENV) $(if $(filter true,$(DRY_RUN)),--dry-run)
 
 ## -- on this machine -----------------------------------------------------------------------

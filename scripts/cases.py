@@ -1,9 +1,7 @@
 """Runs a file of cron cases through the time engine: `python -m scripts.cases FILE`.
 
-A case is an object as in tests/unit/domain/cron_cases.json: an `expression`, a `start`, and either
-the `expected` fires after it (`exhausted`: there are no others) or the `error` that creating the
-rule gives, `invalid` or `never_fires`. `time_zone` is UTC, `gap_policy` SKIP and `fold_policy` AUTO
-where they are missing. Other names are for people.
+The format is in CONTRIBUTING.md. Names in a case that nobody reads are told of at the end: one
+that is spelt wrong would else look like a fault of the engine.
 
 Exits with 0 if every case holds, with 1 if one fails, and with 2 if the file holds no cases.
 """
@@ -23,6 +21,20 @@ type Case = Mapping[str, object]
 NEVER_FIRES = "never_fires"
 INVALID = "invalid"
 NOTHING_ELSE = "nothing else"
+
+READ = (
+    "expression",
+    "dialect",
+    "time_zone",
+    "gap_policy",
+    "fold_policy",
+    "start",
+    "expected",
+    "exhausted",
+    "error",
+)
+FOR_PEOPLE = ("id", "why", "source", "note")
+EVENTBRIDGE_FORMS = ("cron(", "rate(", "at(")
 
 
 class NoCases(Exception):
@@ -61,16 +73,35 @@ def rule_in(case: Case, create: Callable[..., Rule] = rule_of) -> Rule:
     )
 
 
-def failure_of(case: Case, *, create: Callable[..., Rule] = rule_of) -> str | None:
-    """Say what was expected of a case and what came instead; None if it holds."""
+def failure_of(case: Case, *, place: int = 1, create: Callable[..., Rule] = rule_of) -> str | None:
+    """Say what was expected of a case and what came instead; None if it holds.
+
+    `place` tells a case without an id from the others of its file.
+    """
     try:
+        _check_dialect(case)
         wanted = _wanted(case)
         came = _answer(case, create)
     except UnreadableCase as error:
         wanted, came = "a case that says what to do", str(error)
     if came == wanted:
         return None
-    return f"{_line(case.get('id'))}: {case.get('expression')!r}: expected {wanted}; came {came}"
+    name = _line(case.get("id", f"case {place}"))
+    return f"{name}: {case.get('expression')!r}: expected {wanted}; came {came}"
+
+
+def unread_in(cases: Sequence[Case]) -> list[str]:
+    """Give the names that neither the engine nor people are meant to read, in order."""
+    return sorted({_line(name) for case in cases for name in case} - {*READ, *FOR_PEOPLE})
+
+
+def _check_dialect(case: Case) -> None:
+    dialect = case.get("dialect")
+    if dialect is None or case.get("error") is not None:
+        return
+    fits = str(case.get("expression")).lstrip().startswith(EVENTBRIDGE_FORMS)
+    if dialect != ("eventbridge" if fits else "unix"):
+        raise UnreadableCase(f"dialect {dialect!r} of another expression")
 
 
 def _line(value: object) -> str:
@@ -155,9 +186,16 @@ def main(arguments: Sequence[str]) -> int:
     except NoCases as error:
         print(error, file=sys.stderr)
         return 2
-    failures = [failure for case in cases if (failure := failure_of(case)) is not None]
+    failures = [
+        failure
+        for place, case in enumerate(cases, 1)
+        if (failure := failure_of(case, place=place)) is not None
+    ]
     for failure in failures:
         print(failure)
+    unread = unread_in(cases)
+    if unread:
+        print(f"Nobody reads {', '.join(unread)}; read are {', '.join(READ)}", file=sys.stderr)
     print(f"{len(cases)} cases, {len(failures)} failed")
     return 1 if failures else 0
 

@@ -18,7 +18,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from scripts import emulator
+from scripts import emulator, receiver
 from scripts.emulator import ACCOUNT, REGION, ROOT, STATE, Endpoint, Refused
 
 OUTPUTS = STATE / "outputs.json"
@@ -35,12 +35,13 @@ FAILURE = 1
 EXPIRY = {f"{PREFIX}-occurrences": "expires_at", f"{PREFIX}-idempotency": "expiration"}
 
 BY_HAND = """\
+  .venv/bin/python -m scripts.receiver    # in another terminal: takes what schedules send
   api={api_url}v1/tenants/try
   call="curl -s --aws-sigv4 aws:amz:{region}:execute-api -u test:test"
   $call -X PUT -d '{{}}' $api
   $call -d '{{"id": "first", "expression": "* * * * *",
-    "target": {{"type": "webhook", "url": "http://127.0.0.1:8000/"}}}}' $api/schedules
-  $call $api/schedules/first/occurrences"""
+    "target": {{"type": "webhook", "url": "{receiver_url}/ok"}}}}' $api/schedules
+  $call "$api/schedules/first/occurrences?limit=5" | .venv/bin/python -m json.tool"""
 
 
 RETRYING = Config(retries={"mode": "standard", "max_attempts": 3})
@@ -87,8 +88,14 @@ def up() -> None:
         f"  outputs    {relative(OUTPUTS)}\n"
         f"  log        {relative(emulator.LOG) if endpoint.ours else 'kept by the emulator'}\n"
         "Try next: `make demo` shows it at work, `make down` stops it. By hand (docs/api.md):\n"
-        f"{BY_HAND.format(**outputs)}"
+        f"{by_hand(outputs)}"
     )
+
+
+def by_hand(outputs: Mapping[str, Any]) -> str:
+    """Give the commands that make a first schedule and show that it runs."""
+    receiver_url = f"http://{receiver.HOST}:{receiver.PORT}"
+    return BY_HAND.format(**outputs, receiver_url=receiver_url)
 
 
 def down() -> None:

@@ -4,8 +4,10 @@ The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 
 of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
 `/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that
 share of first attempts. It tells which requests were signed with the keys that it was given.
+`python -m scripts.receiver` runs one on port 8000 and prints what arrives.
 """
 
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -15,10 +17,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NoReturn
 
 from scripts.signature import is_signed
 
 HOST = "127.0.0.1"
+PORT = 8000
+POLL_SECONDS = 0.2
+USAGE_ERROR = 2
 HANG_SECONDS = 120.0
 BACKLOG = 512
 HANGS = 0
@@ -106,8 +112,8 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    """Run a receiver on a free port of loopback for the length of the block."""
+def receiving(port: int = 0) -> Iterator[Receiver]:
+    """Run a receiver on a port of loopback, a free one by default, for the length of the block."""
     book = Book()
 
     class Handler(BaseHTTPRequestHandler):
@@ -150,7 +156,7 @@ def receiving() -> Iterator[Receiver]:
         def handle_error(self, *_: object) -> None:
             """Callers that hang up are part of the tests."""
 
-    server = Server((HOST, 0), Handler)
+    server = Server((HOST, port), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -160,3 +166,36 @@ def receiving() -> Iterator[Receiver]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def line_of(arrival: Arrival) -> str:
+    return (
+        f"{arrival.arrived_at:%H:%M:%S} {arrival.tenant}/{arrival.schedule} of "
+        f"{arrival.scheduled_for}, attempt {arrival.attempt}: {arrival.status}"
+    )
+
+
+def main() -> int:
+    try:
+        with receiving(PORT) as receiver:
+            print(f"Receiving at {receiver.url}/ok; Ctrl-C ends it.", flush=True)
+            show_arrivals(receiver.book)
+    except KeyboardInterrupt:
+        return 0
+    except OSError as error:
+        print(f"Port {PORT} cannot be listened to: {error.strerror}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def show_arrivals(book: Book) -> NoReturn:
+    shown = 0
+    while True:
+        arrivals = book.all()
+        for arrival in arrivals[shown:]:
+            print(line_of(arrival), flush=True)
+        shown = len(arrivals)
+        time.sleep(POLL_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -24,6 +24,11 @@ from scripts.local import FAILURE, OUTPUTS, USAGE_ERROR, client
 SLICE_SECONDS_MAX = 180
 """A little longer than the function may take."""
 
+SLICES_MAX = 100_000
+"""Months of work: who needs more is in a circle."""
+
+RUNBOOK = "docs/runbooks/zone-rules.md"
+
 type Call = Callable[[dict[str, Any]], dict[str, Any]]
 """Invokes the replanner with an event; raises `Failed`."""
 
@@ -52,24 +57,29 @@ def main(arguments: Sequence[str], replanner: Callable[[str], Call] | None = Non
 
 def replan(call: Call, *, dry_run: bool) -> None:
     """Do slice after slice and print what each did; raises `Failed`."""
-    looked_at = already = changed = completed = 0
+    looked_at = already = replanned = 0
     for answer in slices(call, dry_run=dry_run):
-        for entry in answer["changed"]:
+        for entry in answer["replanned"]:
             print(line_of(entry), flush=True)
+        for entry in answer["refused"]:
+            print(f"{name_of(entry)} REFUSED: {entry['reason']}", flush=True)
         looked_at += answer["looked_at"]
         already += answer["already"]
-        changed += len(answer["changed"])
-        completed += sum(entry["state"] == "COMPLETED" for entry in answer["changed"])
+        replanned += len(answer["replanned"])
         last = answer
     former = ", ".join(last["from"]) or "nothing older"
+    if last["dropped"]:
+        print(f"Zone names that are gone: {', '.join(last['dropped'])}.")
     print(
         f"tzdata {former} -> {last['to']}: zone names that differ {len(last['zones'])}, active "
-        f"schedules in them {looked_at}, {'to be ' * dry_run}re-planned {changed}, of these "
-        f"completed {completed}, on {last['to']} before {already}."
+        f"schedules in them {looked_at}, {'to be ' * dry_run}re-planned {replanned}, on "
+        f"{last['to']} before {already}, refused {last['left']}."
     )
     if dry_run:
         print("Nothing was written: it was a dry run.")
-    elif not last["settled"]:
+    elif last["left"]:
+        raise Failed(f"Refused schedules are left, {last['left']} of them: see {RUNBOOK}.")
+    elif not last["caught_up"]:
         raise Failed("Zone data were deployed anew in the meantime: run it again.")
     else:
         print(f"All schedules follow {last['to']}.")
@@ -77,29 +87,32 @@ def replan(call: Call, *, dry_run: bool) -> None:
 
 def slices(call: Call, *, dry_run: bool) -> Iterator[Answer]:
     token: str | None = None
-    while True:
+    for _ in range(SLICES_MAX):
         answer = call({"dry_run": dry_run, "next_token": token})
         yield answer
         token = answer["next_token"]
         if token is None:
             return
+    raise Failed(f"{SLICES_MAX} slices were not enough: run it again.")
+
+
+def name_of(entry: dict[str, Any]) -> str:
+    return f"{entry['tenant']}/{entry['schedule']}"
 
 
 def line_of(entry: dict[str, Any]) -> str:
-    name = f"{entry['tenant']}/{entry['schedule']}"
     rule = f"{entry['expression']} in {entry['time_zone']}"
-    return f"{name} version {entry['version']} {entry['state']}: {rule}: {_moved(entry)}"
+    return f"{name_of(entry)} version {entry['version']}: {rule}: {_moved(entry)}"
 
 
 def _moved(entry: dict[str, Any]) -> str:
+    at_least = "" if entry["complete"] else "at least "
     parts = [
-        f"{entry[what]} {verb}, the first at {entry[f'first_{what}']}"
+        f"{at_least}{entry[what]} {verb}, the first at {entry[f'first_{what}']}"
         for what, verb in (("vanished", "vanish"), ("appeared", "appear"))
         if entry[what]
     ]
-    if not entry["complete"]:
-        parts.append("there are more of them than were compared")
-    return "; ".join(parts)
+    return "; ".join(parts) or "too many fires to compare them all"
 
 
 def replanner_of(environment: str, *, outputs: Path = OUTPUTS) -> Call:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from puntual.domain.agenda import Cursor, cursor_at
-from puntual.domain.expression import Rule
+from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
@@ -31,8 +31,25 @@ SCHEDULE = ScheduleId("invoices")
 TARGET = WebhookTarget(url="https://acme.example/hooks/invoices")
 
 
-def a_rule(expression: str = "rate(5 minutes)", *, time_zone: str = "UTC") -> Rule:
-    return Rule(expression=expression, time_zone=time_zone, anchor=NINE)
+def a_rule(
+    expression: str = "rate(5 minutes)",
+    time_zone: str = "UTC",
+    *,
+    gap: Gap = Gap.SKIP,
+    fold: Fold = Fold.AUTO,
+    anchor: datetime = NINE,
+    start_at: datetime | None = None,
+    end_at: datetime | None = None,
+) -> Rule:
+    return Rule(
+        expression=expression,
+        time_zone=time_zone,
+        gap=gap,
+        fold=fold,
+        anchor=anchor,
+        start_at=start_at,
+        end_at=end_at,
+    )
 
 
 def a_version(  # noqa: PLR0913 a builder has a keyword per field
@@ -104,10 +121,7 @@ def a_cursor(
     *,
     version: ScheduleVersion | None = None,
 ) -> Cursor:
-    owner = version or a_version()
-    return cursor_at(
-        fire, key=owner.key, version=owner.version, rule=owner.rule, policies=owner.policies
-    )
+    return cursor_at(fire, (version or a_version()).fires)
 
 
 def a_planned(

@@ -3,8 +3,11 @@
 import re
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 
-from puntual.domain.zone_rules import ZoneRules, pinned_rules
+from puntual.adapters.tzdata_zone_data import TzdataZoneData
+from puntual.domain.zone_rules import ZoneRules
 
 DEPLOYED, FORMER = "2026.6", "2026.5"
 
@@ -15,6 +18,12 @@ TWO_WEEKS_LATER = "CET-1CEST,M4.2.0,M10.5.0/3"
 NO_SUMMER_TIME = "CET-1"
 NO_WINTER_TIME = "CEST-2"
 HALF_AN_HOUR_AHEAD = "<+0130>-1:30<+0230>,M3.5.0,M10.5.0/3"
+
+
+@cache
+def pinned_rules() -> ZoneRules:
+    """Give what is deployed, under the name that tests give it."""
+    return replace(TzdataZoneData().rules(), release=DEPLOYED)
 
 
 def tzif(rule: str) -> bytes:
@@ -29,7 +38,7 @@ def tzif(rule: str) -> bytes:
 
 def rules_with(zones: Mapping[str, str], *, release: str = FORMER) -> ZoneRules:
     """Give a release like the pinned one, but for some names that go by other POSIX rules."""
-    pinned = pinned_rules(DEPLOYED).data
+    pinned = pinned_rules().data
     return ZoneRules(
         release=release, data={**pinned, **{name: tzif(rule) for name, rule in zones.items()}}
     )

@@ -14,8 +14,9 @@ from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.preview_rule import PreviewedRule
 from puntual.application.show_schedule import ShownSchedule
 from puntual.application.try_target import Tried
+from puntual.domain.change_summary import summary_of
 from puntual.domain.clock_changes import ClockChange
-from puntual.domain.forecast import BusyMinute, Forecast, Written
+from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
 from puntual.domain.instant import MILLISECOND, text_of
 from puntual.domain.occurrence import Occurrence, ref_of
 from puntual.domain.run import Attempt, Note, Run, Span
@@ -78,6 +79,7 @@ def changed_answer(changed: ChangedSchedule) -> Response[str]:
     """Show what stands now, or after a dry run what would; only what stands has an ETag."""
     document = {
         **schedule_document(changed.shown),
+        "warnings": list(changed.warnings),
         "dry_run": changed.dry_run,
         "changes": changes_document(changed),
     }
@@ -91,6 +93,11 @@ def changes_document(changed: ChangedSchedule) -> dict[str, Any]:
     old_zone, new_zone = changed.replaced.rule.time_zone, changed.shown.version.rule.time_zone
     return {
         "rule_changed": changed.rule_changed,
+        "summary": summary_of(changes, rule_changed=changed.rule_changed),
+        "next": {
+            "before": _next_fire(changes.next_before, old_zone),
+            "after": _next_fire(changes.next_after, new_zone),
+        },
         "from": text_of(changes.start),
         "through": text_of(changes.through),
         "complete": changes.complete,
@@ -117,7 +124,7 @@ def listed_schedule(head: Schedule, as_of: datetime) -> dict[str, Any]:
         "description": head.rule.describe(),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
-        "next_fire": None if fire is None else _fire_time(fire, head.rule.time_zone),
+        "next_fire": _next_fire(fire, head.rule.time_zone),
     }
 
 
@@ -238,7 +245,7 @@ def forecast_document(tenant: TenantId, forecast: Forecast) -> dict[str, Any]:
         "distinct_expressions": forecast.distinct_expressions,
         "expressions": [
             {
-                **_written(expression.written),
+                **_zoned_expression(expression.zoned),
                 "schedules": expression.schedules,
                 "fires": expression.fires,
                 "minute_0_fires": expression.minute_0_fires,
@@ -253,12 +260,14 @@ def _busy_minute(minute: BusyMinute) -> dict[str, Any]:
     return {
         "minute": text_of(minute.start),
         "fires": minute.fires,
-        "expressions": [{**_written(herd.written), "fires": herd.fires} for herd in minute.herds],
+        "expressions": [
+            {**_zoned_expression(herd.zoned), "fires": herd.fires} for herd in minute.herds
+        ],
     }
 
 
-def _written(written: Written) -> dict[str, str]:
-    return {"expression": written.expression, "time_zone": written.time_zone}
+def _zoned_expression(zoned: ZonedExpression) -> dict[str, str]:
+    return {"expression": zoned.expression, "time_zone": zoned.time_zone}
 
 
 def _identity(occurrence: Occurrence, run: str) -> dict[str, Any]:
@@ -321,6 +330,10 @@ def _offset(offset: timedelta) -> str:
 def _fire_time(fire: datetime, time_zone: str) -> dict[str, str]:
     local = fire.astimezone(ZoneInfo(time_zone))
     return {"utc": text_of(fire), "local": local.isoformat(timespec="seconds")}
+
+
+def _next_fire(fire: datetime | None, time_zone: str) -> dict[str, str] | None:
+    return None if fire is None else _fire_time(fire, time_zone)
 
 
 def _text(instant: datetime | None) -> str | None:

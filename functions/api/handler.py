@@ -29,6 +29,7 @@ from functions.api.schedules import SCHEDULE, SCHEDULES
 from functions.api.targets import KEYS, TRY
 from functions.api.tenants import FORECAST, TENANT
 from puntual import bootstrap
+from puntual.application.forecast_fires import ForecastTooSoon
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
@@ -87,6 +88,10 @@ def conflict(error: Conflict) -> Response[str]:
     return of_conflict(error).response()
 
 
+def too_soon(error: ForecastTooSoon) -> Response[str]:
+    return of_unavailable(error).response()
+
+
 def unavailable(error: Unavailable) -> Response[str]:
     logger.warning("unavailable", why=str(error))
     return of_unavailable(error).response()
@@ -118,6 +123,7 @@ def unexpected(error: Exception) -> Response[str]:
 for _error, _answered in (
     (Rejected, rejected),
     (Conflict, conflict),
+    (ForecastTooSoon, too_soon),
     (Unavailable, unavailable),
     (RequestValidationError, invalid),
     (ValidationError, invalid_once_merged),

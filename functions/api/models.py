@@ -1,9 +1,10 @@
 """The bodies that requests may carry, and the definitions that they stand for."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -16,7 +17,7 @@ from puntual.domain.definition import (
 )
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
-from puntual.domain.instant import text_of, truncated_to_millisecond
+from puntual.domain.instant import DAY_SECONDS, text_of, truncated_to_millisecond
 from puntual.domain.policies import (
     ATTEMPTS_MAX,
     Misfire,
@@ -39,18 +40,20 @@ from puntual.domain.target import (
 from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
-DAY_SECONDS = 86_400
 MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
 TIMEOUT_SECONDS_MAX = 840
 FIELD_LENGTH_MAX = 200
+
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 def instant_in(text: object) -> datetime:
     """Read an instant that a caller wrote; raises ValueError that says what is allowed."""
     try:
-        instant = datetime.fromisoformat(text) if isinstance(text, str) else None
-        if instant is not None and "T" in str(text).upper() and instant.tzinfo is not None:
-            return truncated_to_millisecond(instant.astimezone(UTC))
+        if isinstance(text, str) and _RFC_3339.fullmatch(text):
+            return truncated_to_millisecond(datetime.fromisoformat(text).astimezone(UTC))
     except (ValueError, OverflowError) as error:
         raise ValueError(INSTANT_ALLOWED) from error
     raise ValueError(INSTANT_ALLOWED)
@@ -171,6 +174,17 @@ TargetBody = Annotated[
 TARGET_TYPES = ("webhook", *Service)
 
 
+class RuleFields(TypedDict):
+    """What definitions hold of a rule, under their names for it."""
+
+    expression: str
+    time_zone: str
+    gap: Gap
+    fold: Fold
+    start_at: datetime | None
+    end_at: datetime | None
+
+
 class RuleBody(Body):
     expression: str
     time_zone: str = "UTC"
@@ -180,14 +194,12 @@ class RuleBody(Body):
     end_at: Instant | None = None
     flexible_window_seconds: int = Field(default=0, ge=0, le=DAY_SECONDS)
 
+    @property
+    def window(self) -> timedelta:
+        return timedelta(seconds=self.flexible_window_seconds)
 
-class PreviewBody(RuleBody):
-    id: str | None = None
-    after: Instant | None = None
-    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
-
-    def definition(self) -> RuleDefinition:
-        return RuleDefinition(
+    def rule_fields(self) -> RuleFields:
+        return RuleFields(
             expression=self.expression,
             time_zone=self.time_zone,
             gap=Gap(self.gap),
@@ -195,6 +207,15 @@ class PreviewBody(RuleBody):
             start_at=self.start_at,
             end_at=self.end_at,
         )
+
+
+class PreviewBody(RuleBody):
+    id: str | None = None
+    after: Instant | None = None
+    count: int = Field(default=PREVIEW_FIRES_DEFAULT, ge=1, le=PREVIEW_FIRES_MAX)
+
+    def definition(self) -> RuleDefinition:
+        return RuleDefinition(**self.rule_fields())
 
 
 class DefinitionBody(RuleBody):
@@ -206,16 +227,11 @@ class DefinitionBody(RuleBody):
 
     def definition(self) -> Definition:
         return Definition(
-            expression=self.expression,
-            time_zone=self.time_zone,
-            gap=Gap(self.gap),
-            fold=Fold(self.fold),
-            start_at=self.start_at,
-            end_at=self.end_at,
+            **self.rule_fields(),
             policies=Policies(
                 misfire=self._misfire(),
                 retry=self._retry(),
-                window=timedelta(seconds=self.flexible_window_seconds),
+                window=self.window,
                 overlap=Overlap(self.overlap),
             ),
             target=self.target.definition(),
@@ -309,7 +325,7 @@ def merge_patched(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
     """
     result = dict(document)
     for name, value in patch.items():
-        if name == "payload":
+        if name == "payload" and name in document:
             result[name] = _merged(document[name], value)
         elif value is None and name in result:
             del result[name]

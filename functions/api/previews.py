@@ -1,6 +1,5 @@
 """Routes that tell when rules will fire, saved or not; they write nothing."""
 
-from datetime import timedelta
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
@@ -27,7 +26,7 @@ def preview_rule(tenant: str, body: Annotated[PreviewBody, Body()]) -> Response[
         tenant_id_of(tenant),
         body.definition(),
         schedule=None if body.id is None else schedule_id_of(body.id),
-        window=timedelta(seconds=body.flexible_window_seconds),
+        window=body.window,
         after=body.after,
         count=body.count,
     )

@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from functions.api.models import FIELD_LENGTH_MAX, TARGET_TYPES, shown
 from puntual.application.create_schedule import IdempotencyKeyReused
+from puntual.application.forecast_fires import ForecastTooSoon
 from puntual.domain.definition import PayloadTooLarge
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 from puntual.domain.occurrence import UnknownOccurrence
@@ -97,7 +98,14 @@ def of_conflict(error: Conflict) -> Problem:
     return Problem(status=HTTPStatus.CONFLICT, detail=str(error), headers=headers)
 
 
-def of_unavailable(_: Unavailable) -> Problem:
+def of_unavailable(error: Unavailable) -> Problem:
+    if isinstance(error, ForecastTooSoon):
+        seconds = int(error.again_after.total_seconds())
+        return Problem(
+            status=HTTPStatus.TOO_MANY_REQUESTS,
+            detail=f"A tenant may ask for a forecast once in {seconds} seconds; repeat it then.",
+            headers={"Retry-After": str(seconds)},
+        )
     return Problem(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
         detail="Nothing is wrong with the request; repeat it.",
@@ -153,7 +161,7 @@ def _shown(error: Mapping[str, Any]) -> object:
 _ONE_OF_THE_TYPES = f"one of {', '.join(TARGET_TYPES)}"
 
 ALLOWED_OF: Mapping[str, str] = {
-    "missing": "a value; it is required",
+    "missing": "a value",
     "union_tag_invalid": _ONE_OF_THE_TYPES,
     "union_tag_not_found": _ONE_OF_THE_TYPES,
     "literal_error": "{expected}",

@@ -56,7 +56,7 @@ def _object_of_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for name, member in members:
         if name in value:
-            raise Rejected(name[:FIELD_LENGTH_MAX], None, "once in an object")
+            raise Rejected(name[:FIELD_LENGTH_MAX], "it comes twice", "once in an object")
         value[name] = member
     return value
 

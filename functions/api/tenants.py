@@ -43,7 +43,12 @@ def forecast(tenant: str) -> Response[str]:
     owner = tenant_id_of(tenant)
     forecast = desk_of(router).plane.forecast_fires(owner)
     if forecast.unreadable:
-        logger.warning("rules left out", tenant=owner, schedules=forecast.unreadable)
+        logger.warning(
+            "rules left out",
+            tenant=owner,
+            schedules=forecast.unreadable,
+            example=forecast.unreadable_rule,
+        )
     return answer(forecast_document(owner, forecast))
 
 

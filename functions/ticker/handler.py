@@ -28,7 +28,7 @@ def _note_zone_release() -> None:
     except Exception:  # the outermost handler: planners are started, whatever becomes of this
         logger.exception("zone release not noted")
         return
-    behind = in_use.is_behind(bootstrap.zone_release())
+    behind = in_use.is_behind(bootstrap.zone_data().release)
     if behind:
         logger.warning(
             "schedules may follow former zone rules: re-plan",

@@ -11,6 +11,8 @@ from constructs import Construct
 from infra.environments import Environment
 
 RUNBOOKS = "docs/runbooks"
+PERIOD_MINUTES = 5
+UNKNOWN_PERIODS = 3
 ALARMS_SPEAK = "cloudwatch.amazonaws.com"
 
 
@@ -21,7 +23,8 @@ class Alarms(Construct):
         super().__init__(scope, construct_id)
         self._environment = environment
         self.topic = self._topic()
-        self._zone_rules_behind()
+        self._hear(self._zone_rules_behind())
+        self._hear(self._zone_rules_unknown())
 
     def _topic(self) -> sns.Topic:
         # A key of our own: alarms cannot publish to a topic under the key that AWS manages.
@@ -50,8 +53,8 @@ class Alarms(Construct):
         key.grant(speaker, "kms:Decrypt", "kms:GenerateDataKey*")
         return topic
 
-    def _zone_rules_behind(self) -> None:
-        alarm = cloudwatch.Alarm(
+    def _zone_rules_behind(self) -> cloudwatch.Alarm:
+        return cloudwatch.Alarm(
             self,
             "ZoneRulesBehind",
             alarm_name=f"{self._environment.prefix}-zone-rules-behind",
@@ -59,19 +62,41 @@ class Alarms(Construct):
                 "Stored next fires may follow other zone rules than the deployed ones: run"
                 f" `make replan ENV={self._environment.name}` ({RUNBOOKS}/zone-rules.md)."
             ),
-            metric=cloudwatch.Metric(
-                namespace=self._environment.prefix,
-                metric_name="ZoneRulesBehind",
-                dimensions_map={"service": "ticker"},
-                statistic=cloudwatch.Stats.MAXIMUM,
-                period=cdk.Duration.minutes(5),
-            ),
+            metric=self._measure(cloudwatch.Stats.MAXIMUM),
             threshold=1,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             evaluation_periods=1,
             # Ticks that do not come, or cannot tell, neither raise this alarm nor end it.
             treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
         )
+
+    def _zone_rules_unknown(self) -> cloudwatch.Alarm:
+        """The other alarm keeps what it said last, and a tick that cannot tell does not fail."""
+        return cloudwatch.Alarm(
+            self,
+            "ZoneRulesUnknown",
+            alarm_name=f"{self._environment.prefix}-zone-rules-unknown",
+            alarm_description=(
+                "No tick has told for 15 minutes whether stored next fires follow the deployed"
+                f" zone rules ({RUNBOOKS}/zone-rules.md)."
+            ),
+            metric=self._measure(cloudwatch.Stats.SAMPLE_COUNT),
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+            evaluation_periods=UNKNOWN_PERIODS,
+            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+        )
+
+    def _measure(self, statistic: str) -> cloudwatch.Metric:
+        return cloudwatch.Metric(
+            namespace=self._environment.prefix,
+            metric_name="ZoneRulesBehind",
+            dimensions_map={"service": "ticker"},
+            statistic=statistic,
+            period=cdk.Duration.minutes(PERIOD_MINUTES),
+        )
+
+    def _hear(self, alarm: cloudwatch.Alarm) -> None:
         action = actions.SnsAction(self.topic)
         alarm.add_alarm_action(action)
         alarm.add_ok_action(action)

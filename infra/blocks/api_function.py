@@ -29,23 +29,11 @@ class ApiFunction(Construct):
             # A whole processor: a forecast works for seconds, and may take five.
             memory_mb=1769,
             permissions=[
-                grants.on_table(
-                    tables.schedules,
-                    "GetItem",
-                    # A first fire that is due soon is planned right here, by the planner's code.
-                    "BatchGetItem",
-                    "PutItem",
-                    "UpdateItem",
-                ),
+                *grants.write_schedules(tables),
                 grants.on_index(tables.schedules, BY_TENANT, "Query"),
                 grants.on_index(tables.schedules, BY_SPREAD, "Query"),
-                grants.on_table(tables.versions, "GetItem", "PutItem", "UpdateItem"),
-                # Cursors come in by transactions and batches, and go by batches alone.
-                grants.on_table(tables.agenda, "BatchWriteItem", "PutItem"),
                 grants.on_table(tables.tenants, "GetItem", "UpdateItem"),
-                grants.on_table(tables.occurrences, "Query", "PutItem"),
-                grants.on_table(tables.shards, "GetItem", "PutItem"),
-                grants.on_table(tables.outbox, "PutItem"),
+                grants.on_table(tables.occurrences, "Query"),
                 grants.on_table(
                     tables.idempotency, "GetItem", "PutItem", "UpdateItem", "DeleteItem"
                 ),

@@ -12,6 +12,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_sqs as sqs
 
+from infra.blocks.tables import Tables
+
 
 def on_table(table: dynamodb.Table, *actions: str) -> iam.PolicyStatement:
     return _allow("dynamodb", actions, [table.table_arn])
@@ -19,6 +21,23 @@ def on_table(table: dynamodb.Table, *actions: str) -> iam.PolicyStatement:
 
 def on_index(table: dynamodb.Table, index: str, *actions: str) -> iam.PolicyStatement:
     return _allow("dynamodb", actions, [f"{table.table_arn}/index/{index}"])
+
+
+def write_schedules(tables: Tables) -> tuple[iam.PolicyStatement, ...]:
+    """Allow to write versions and their first cursors.
+
+    A first fire that is due soon is planned by its writer, with the planner's code: that reads
+    heads by batch, completes what has no fire left, and writes pages and spans.
+    """
+    return (
+        on_table(tables.schedules, "GetItem", "BatchGetItem", "PutItem", "UpdateItem"),
+        on_table(tables.versions, "GetItem", "PutItem", "UpdateItem"),
+        # Cursors come in by transactions and batches, and go by batches alone.
+        on_table(tables.agenda, "BatchWriteItem", "PutItem"),
+        on_table(tables.occurrences, "PutItem"),
+        on_table(tables.shards, "GetItem", "PutItem"),
+        on_table(tables.outbox, "PutItem"),
+    )
 
 
 def read_stream(table: dynamodb.Table) -> iam.PolicyStatement:

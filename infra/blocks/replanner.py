@@ -26,14 +26,7 @@ class Replanner(Construct):
             memory_mb=1769,
             permissions=[
                 grants.on_table(tables.zone_releases, "GetItem", "PutItem"),
-                # Planning inline reads heads by batch and completes what has no fire left.
-                grants.on_table(
-                    tables.schedules, "Scan", "GetItem", "BatchGetItem", "PutItem", "UpdateItem"
-                ),
-                grants.on_table(tables.versions, "GetItem", "PutItem", "UpdateItem"),
-                grants.on_table(tables.agenda, "BatchWriteItem", "PutItem"),
-                grants.on_table(tables.occurrences, "PutItem"),
-                grants.on_table(tables.shards, "GetItem", "PutItem"),
-                grants.on_table(tables.outbox, "PutItem"),
+                grants.on_table(tables.schedules, "Scan"),
+                *grants.write_schedules(tables),
             ],
         ).function

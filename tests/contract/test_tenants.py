@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from pynamodb.models import Model
 
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.application.ports import Tenants
-from puntual.aws import RegistrationRow, bound
+from puntual.aws import ForecastTurnRow, RegistrationRow, bound
 from puntual.domain.errors import Unavailable
+from puntual.domain.instant import MILLISECOND
 from puntual.domain.tenant import TenantId
-from tests.builders import TENANT, a_schedule, a_tenant, a_version
+from tests.builders import NINE, TENANT, a_schedule, a_tenant, a_version
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import refusing, repeating
 
@@ -43,18 +46,41 @@ def test_registering_again_keeps_the_count(world: World) -> None:
     assert world.tenants.get(TENANT) == changed
 
 
+EVERY = timedelta(seconds=5)
+
+
+def test_a_tenant_takes_a_forecast_turn_once_in_a_while(tenants: Tenants) -> None:
+    tenants.register(a_tenant())
+    turns = [
+        tenants.take_forecast_turn(TENANT, now=NINE + after * MILLISECOND, every=EVERY)
+        for after in (0, 1, 4_999, 5_000, 9_999, 10_000)
+    ]
+    assert turns == [True, False, False, True, False, True]
+    assert tenants.get(TENANT) == a_tenant(), "its registration is another item"
+
+
+def test_turns_are_each_tenants_own(tenants: Tenants) -> None:
+    assert tenants.take_forecast_turn(TENANT, now=NINE, every=EVERY)
+    assert tenants.take_forecast_turn(TenantId("other"), now=NINE, every=EVERY)
+
+
 @pytest.mark.parametrize(
-    ("operation", "call"),
+    ("row", "operation", "call"),
     [
-        ("GetItem", lambda tenants: tenants.get(TENANT)),
-        ("UpdateItem", lambda tenants: tenants.register(a_tenant())),
+        (RegistrationRow, "GetItem", lambda tenants: tenants.get(TENANT)),
+        (RegistrationRow, "UpdateItem", lambda tenants: tenants.register(a_tenant())),
+        (
+            ForecastTurnRow,
+            "UpdateItem",
+            lambda tenants: tenants.take_forecast_turn(TENANT, now=NINE, every=EVERY),
+        ),
     ],
 )
 def test_a_throttle_is_unavailable(
-    aws: Aws, operation: str, call: Callable[[Tenants], object]
+    aws: Aws, row: type[Model], operation: str, call: Callable[[Tenants], object]
 ) -> None:
     assert isinstance(aws.world.tenants, DynamoDbTenants)
-    client = bound(RegistrationRow, aws.world.tenants.table)._get_connection().connection.client
+    client = bound(row, aws.world.tenants.table)._get_connection().connection.client
     with refusing(client, operation, "ThrottlingException"), pytest.raises(Unavailable):
         call(aws.world.tenants)
 

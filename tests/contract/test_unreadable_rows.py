@@ -71,7 +71,9 @@ def test_pages_that_cannot_be_read_stay_and_the_others_are_given(aws: Aws) -> No
     assert len(rows_of(aws, "outbox")) == 2
 
 
-def test_rules_that_cannot_be_read_are_counted_and_the_others_given(aws: Aws) -> None:
+def test_rules_that_cannot_be_read_are_counted_and_the_others_given(
+    aws: Aws, caplog: pytest.LogCaptureFixture
+) -> None:
     aws.world.tenants.register(a_tenant())
     for name in ("good", "later", "junk"):
         version = a_version(schedule=name)
@@ -85,7 +87,9 @@ def test_rules_that_cannot_be_read_are_counted_and_the_others_given(aws: Aws) ->
     pages = list(schedules.active_rules(TENANT))
     assert [rule for page in pages for rule, _ in page.counts] == [a_rule()]
     assert sum(page.unreadable for page in pages) == 2
+    assert any("#zz#" in (page.unreadable_rule or "") for page in pages)
     assert sum(page.share for page in pages) == 1
+    assert not caplog.records, "whoever asked tells it, once for all of them"
 
 
 def test_a_place_that_cannot_be_read_does_not_end_the_reading(aws: Aws) -> None:

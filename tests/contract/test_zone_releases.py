@@ -9,11 +9,10 @@ from bench.meter import bytes_of_item
 from puntual.application.ports import ZoneReleases
 from puntual.domain.errors import Unavailable
 from puntual.domain.zone_releases import ReleasesInUse
-from puntual.domain.zone_rules import pinned_rules
 from tests.builders import NINE
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import refusing, repeating
-from tests.zone_data import DEPLOYED, FORMER, NO_SUMMER_TIME, rules_with_berlin
+from tests.zone_data import DEPLOYED, FORMER, NO_SUMMER_TIME, pinned_rules, rules_with_berlin
 
 FIRST = ReleasesInUse(current=FORMER, since=NINE)
 SECOND = ReleasesInUse(
@@ -70,13 +69,13 @@ def test_rules_are_read_as_they_were_kept_and_stay(releases: ZoneReleases) -> No
     former = rules_with_berlin(NO_SUMMER_TIME)
     releases.keep(former)
     releases.keep(replace(former, data={}))
-    releases.keep(pinned_rules(DEPLOYED))
+    releases.keep(pinned_rules())
     assert releases.rules(FORMER) == former
-    assert releases.rules(DEPLOYED) == pinned_rules(DEPLOYED)
+    assert releases.rules(DEPLOYED) == pinned_rules()
 
 
 def test_the_rules_of_all_zones_fit_a_row_several_times_over(aws: Aws) -> None:
-    aws.world.zone_releases.keep(pinned_rules(DEPLOYED))
+    aws.world.zone_releases.keep(pinned_rules())
     [item] = aws.dynamodb.scan(TableName="zone_releases")["Items"]
     assert bytes_of_item(item) < 100_000
 

@@ -1,5 +1,6 @@
 """What was received too often is judged once more by the deployed function."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import boto3
@@ -14,7 +15,11 @@ from tests.e2e.conftest import Stage
 
 
 def dead_letter(stage: Stage, schedule: str, fire: datetime) -> None:
-    """Put a message of an occurrence where the queue moves what it gave out too often."""
+    """Put a message of an occurrence where the queue moves what it gave out too often.
+
+    Not before its time: a dead letter that is early goes back to its lane, and runs.
+    """
+    time.sleep(max((fire - datetime.now(UTC)).total_seconds(), 0))
     occurrence = Occurrence(
         tenant=tenant_id_of(stage.tenant),
         schedule=schedule_id_of(schedule),

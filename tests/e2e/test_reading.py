@@ -62,12 +62,13 @@ def test_a_forecast_is_exact_for_a_handful_of_schedules(stage: Stage) -> None:
     stage.create(id="paused", expression="* * * * *")
     stage.api.call("POST", stage.path("paused", "/pause")).expect(200)
     path = f"v1/tenants/{stage.tenant}/forecast"
-    # The index is a moment behind the schedules.
+    # The index is a moment behind the schedules, and a forecast is to be had every five seconds.
     forecast: dict[str, Any] = until(
-        lambda: stage.api.call("GET", path).expect(200).body,
-        lambda body: body["schedules"]["active"] == 4,
-        seconds=10,
-    )
+        lambda: stage.api.call("GET", path),
+        lambda answer: answer.status == 200 and answer.body["schedules"]["active"] == 4,
+        seconds=30,
+    ).body
+    assert stage.api.call("GET", path).status == 429
     assert forecast["schedules"] == {"active": 4, "read": 4, "unreadable": 0}
     assert not forecast["sampled"]
     start = datetime.fromisoformat(forecast["from"])

@@ -1,6 +1,7 @@
 """The tenants in memory."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from puntual.domain.tenant import Tenant, TenantId
 
@@ -8,6 +9,7 @@ from puntual.domain.tenant import Tenant, TenantId
 class InMemoryTenants:
     def __init__(self) -> None:
         self.rows: dict[TenantId, Tenant] = {}
+        self.forecast_turns: dict[TenantId, datetime] = {}
 
     def get(self, tenant: TenantId) -> Tenant | None:
         return self.rows.get(tenant)
@@ -27,6 +29,13 @@ class InMemoryTenants:
         if row is not None and row.key_generation == seen:
             self.rows[tenant] = replace(row, key_generation=seen + 1)
         return self.rows.get(tenant)
+
+    def take_forecast_turn(self, tenant: TenantId, *, now: datetime, every: timedelta) -> bool:
+        taken_at = self.forecast_turns.get(tenant)
+        if taken_at is not None and taken_at > now - every:
+            return False
+        self.forecast_turns[tenant] = now
+        return True
 
     def count(self, tenant: TenantId, change: int) -> None:
         """Count schedules; a part of the transactions that create and cancel them."""

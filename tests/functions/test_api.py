@@ -647,19 +647,27 @@ def test_an_edit_shows_what_it_does_to_each_fire(api: Api) -> None:
         "local": "2026-12-05T11:00:00+01:00",
     }
     assert (len(changes["vanish"]), changes["move"]) == (25, [])
+    assert changes["summary"] == "25 fires vanish, 65 stay."
     later = {"expression": "0 13 * * MON-FRI", "time_zone": "Europe/Madrid"}
     changes = api.call("PATCH", SCHEDULE, later, headers={"If-Match": '"2"'}).body["changes"]
     assert changes["move"][0] == {
         "from": {"utc": "2026-11-30T10:00:00.000Z", "local": "2026-11-30T12:00:00+02:00"},
         "to": {"utc": "2026-11-30T12:00:00.000Z", "local": "2026-11-30T13:00:00+01:00"},
     }
+    assert changes["next"] == {
+        "before": changes["move"][0]["from"],
+        "after": changes["move"][0]["to"],
+    }
 
 
 def test_an_edit_of_anything_but_the_rule_says_so(api: Api) -> None:
     created(api)
-    changes = api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST).body["changes"]
-    assert changes == {
+    answer = api.call("PATCH", SCHEDULE, {"payload": 1}, headers=FIRST).body
+    following = answer["next_fires"][0]
+    assert answer["changes"] == {
         "rule_changed": False,
+        "summary": "Nothing changes: the rule stays as it was.",
+        "next": {"before": following, "after": following},
         "from": "2026-11-30T09:00:00.001Z",
         "through": "2027-02-28T09:00:00.001Z",
         "complete": True,
@@ -1200,7 +1208,21 @@ def test_a_forecast_of_a_tenant_that_nobody_knows_is_refused(api: Api) -> None:
     assert api.call("POST", FORECAST).status == 405
 
 
-def test_a_forecast_from_a_part_says_so(api: Api) -> None:
+def test_a_second_forecast_at_once_is_told_when_to_come_back(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert api.call("GET", FORECAST).status == 200
+    refused = api.call("GET", FORECAST)
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "5")
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert "once in 5 seconds" in refused.body["detail"]
+    logged = [record.getMessage() for record in caplog.records if record.name == logger.name]
+    assert logged == ["answered", "answered"], "a tenant must not fill the log with warnings"
+    api.world.clock.advance(timedelta(seconds=5))
+    assert api.call("GET", FORECAST).status == 200
+
+
+def test_a_forecast_from_a_part_says_so(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     class Throttled(InMemorySchedules):
         def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
             assert tenant == "acme"
@@ -1214,3 +1236,25 @@ def test_a_forecast_from_a_part_says_so(api: Api) -> None:
     assert (body["sampled"], body["sampled_share"]) == (True, 0.0312)
     assert body["schedules"] == {"active": 256, "read": 8, "unreadable": 1}
     assert body["fires"] == sum(body["minutes"]) == 224
+    (left_out,) = [vars(record) for record in caplog.records if record.msg == "rules left out"]
+    assert (left_out["schedules"], left_out["example"]) == (1, "of the future")
+
+
+@pytest.mark.parametrize("inner", ["retry", "misfire", "target"])
+@pytest.mark.parametrize("value", [1, None, {}])
+def test_a_payload_within_another_member_is_refused_by_its_name(
+    api: Api, inner: str, value: object
+) -> None:
+    created(api)
+    answer = api.call("PATCH", SCHEDULE, {inner: {"payload": value}}, headers=FIRST)
+    assert error(answer, 400)["field"] == f"{inner}.payload"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-W49-1T00:00:00Z", "20261201T000000Z", "2026-12-01T00:00:00+23:59:59", "2026-12-01T00Z"],
+)
+def test_only_instants_of_rfc_3339_are_taken(api: Api, text: str) -> None:
+    assert (
+        error(api.call("POST", SCHEDULES, {**BODY, "start_at": text}), 400)["field"] == "start_at"
+    )

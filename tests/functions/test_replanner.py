@@ -5,6 +5,7 @@ import pytest
 
 from functions.replanner.handler import handler
 from puntual import bootstrap
+from puntual.domain.errors import Rejected
 from puntual.domain.instant import truncated_to_millisecond
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
 from puntual.domain.tenant import ScheduleId
@@ -33,7 +34,7 @@ def upgraded(world: Deployed, *, since: datetime = LONG_AGO) -> None:
     world.shards.ensure(a_shard(SHARD))
     world.zone_releases.keep(RULES)
     in_use = ReleasesInUse(
-        current=bootstrap.zone_release(), since=since, former=frozenset({FORMER})
+        current=bootstrap.zone_data().release, since=since, former=frozenset({FORMER})
     )
     world.zone_releases.swap(in_use, seen=None)
     for name, zone in (("berlin", "Europe/Berlin"), ("tokyo", "Asia/Tokyo")):
@@ -54,15 +55,18 @@ def test_what_moves_gets_a_version_and_the_answer_says_how() -> None:
         in_use = world.zone_releases.in_use()
     assert in_use is not None
     assert in_use.former == frozenset()
-    [changed] = answer.pop("changed")
+    [changed] = answer.pop("replanned")
     assert answer == {
         "from": [FORMER],
-        "to": bootstrap.zone_release(),
+        "to": bootstrap.zone_data().release,
         "zones": ["Arctic/Longyearbyen", "Europe/Berlin", "Europe/Copenhagen"],
+        "dropped": [],
         "looked_at": 1,
         "already": 0,
+        "refused": [],
+        "left": 0,
         "next_token": None,
-        "settled": True,
+        "caught_up": True,
     }
     assert 0 < changed.pop("vanished") <= 90
     assert 0 < changed.pop("appeared") <= 90
@@ -71,7 +75,6 @@ def test_what_moves_gets_a_version_and_the_answer_says_how() -> None:
         "tenant": TENANT,
         "schedule": "berlin",
         "version": 2,
-        "state": "ACTIVE",
         "expression": f"0 {HOUR} * * *",
         "time_zone": "Europe/Berlin",
         "complete": True,
@@ -86,8 +89,58 @@ def test_a_dry_run_changes_nothing() -> None:
         in_use = world.zone_releases.in_use()
     assert in_use is not None
     assert in_use.former == {FORMER}
-    assert len(answer["changed"]) == 1
-    assert not answer["settled"]
+    assert len(answer["replanned"]) == 1
+    assert not answer["caught_up"]
+
+
+def test_each_written_version_is_logged_and_none_of_a_dry_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with deployed() as world:
+        upgraded(world)
+        handler({"dry_run": True}, LambdaContext())
+        assert "schedule re-planned" not in caplog.messages
+        handler({}, LambdaContext())
+    [told] = [vars(line) for line in caplog.records if line.message == "schedule re-planned"]
+    assert (told["tenant"], told["schedule"], told["version"]) == (TENANT, "berlin", 2)
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        ({"dry_run": "true"}, "dry_run"),
+        ({"dry_run": 1}, "dry_run"),
+        ({"dry_run": None}, "dry_run"),
+        ({"dryRun": True}, "dryRun"),
+        ({"next_token": 7}, "next_token"),
+    ],
+)
+def test_an_event_that_is_spelt_otherwise_is_refused_before_anything_is_written(
+    event: dict[str, object], field: str
+) -> None:
+    with deployed() as world:
+        upgraded(world)
+        with pytest.raises(Rejected, match=f"^{field}"):
+            handler(event, LambdaContext())
+        assert version_of(world, "berlin") == 1
+
+
+def test_a_schedule_that_cannot_be_read_is_named_and_the_others_are_re_planned() -> None:
+    with deployed() as world:
+        upgraded(world)
+        world.creates(a_daily("broken", "Europe/Copenhagen"))
+        world.dynamodb.update_item(
+            TableName="schedules",
+            Key={"tenant_schedule": {"S": f"{TENANT}#broken"}},
+            UpdateExpression="SET body = :body",
+            ExpressionAttributeValues={":body": {"S": '{"time_zone":"Europe/Copenhagen"}'}},
+        )
+        answer = handler({}, LambdaContext())
+        assert version_of(world, "berlin") == 2
+    assert answer["refused"] == [
+        {"tenant": TENANT, "schedule": "broken", "reason": "its head cannot be read"}
+    ]
+    assert (answer["left"], answer["caught_up"]) == (1, False)
 
 
 def test_a_function_with_no_time_left_gives_a_token_to_go_on_with() -> None:
@@ -100,8 +153,8 @@ def test_a_function_with_no_time_left_gives_a_token_to_go_on_with() -> None:
             answers.append(handler({"next_token": answers[-1]["next_token"]}, no_time))
         assert [version_of(world, name) for name in ("berlin", "copenhagen")] == [2, 2]
     assert len(answers) >= 2
-    assert sum(len(answer["changed"]) for answer in answers) == 2
-    assert [answer["settled"] for answer in answers] == [False] * (len(answers) - 1) + [True]
+    assert sum(len(answer["replanned"]) for answer in answers) == 2
+    assert [answer["caught_up"] for answer in answers] == [False] * (len(answers) - 1) + [True]
 
 
 def test_a_release_that_was_deployed_just_now_has_to_wait() -> None:

@@ -37,12 +37,13 @@ def measured_by_the_ticker(
     return dict(document)
 
 
+@pytest.mark.parametrize("what", ["zone-rules-behind", "zone-rules-unknown"])
 @pytest.mark.parametrize("name", list(ENVIRONMENTS))
-def test_the_alarm_on_zone_rules_looks_at_what_the_ticker_measures(
-    synthesise: Synthesise, capsys: pytest.CaptureFixture[str], name: str
+def test_the_alarms_on_zone_rules_look_at_what_the_ticker_measures(
+    synthesise: Synthesise, capsys: pytest.CaptureFixture[str], name: str, what: str
 ) -> None:
     template = synthesise(name).compute
-    alarm = alarms(template)[f"puntual-{name}-zone-rules-behind"]
+    alarm = alarms(template)[f"puntual-{name}-{what}"]
     settings = functions(template)["ticker"]["Environment"]["Variables"]
     document = measured_by_the_ticker(settings, capsys)
     [directive] = document["_aws"]["CloudWatchMetrics"]
@@ -62,6 +63,18 @@ def test_the_alarm_on_zone_rules_rings_at_one_and_is_ended_by_zero_alone(prod: T
         "Maximum",
     )
     assert alarm["TreatMissingData"] == "ignore"
+
+
+def test_fifteen_minutes_without_a_measure_ring(prod: Templates) -> None:
+    alarm = alarms(prod.compute)["puntual-prod-zone-rules-unknown"]
+    assert (alarm["Threshold"], alarm["ComparisonOperator"], alarm["Statistic"]) == (
+        1,
+        "LessThanThreshold",
+        "SampleCount",
+    )
+    assert alarm["TreatMissingData"] == "breaching"
+    assert alarm["Period"] * alarm["EvaluationPeriods"] == 15 * 60
+    assert alarm.get("DatapointsToAlarm", alarm["EvaluationPeriods"]) == alarm["EvaluationPeriods"]
 
 
 def test_every_alarm_is_heard_and_names_a_page_that_exists(prod: Templates) -> None:

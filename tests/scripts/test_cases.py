@@ -29,6 +29,8 @@ def a_refusal(**changes: object) -> Case:
     [
         DAILY,
         a_case(time_zone="UTC", gap_policy="SKIP", fold_policy="AUTO", dialect="unix", why="…"),
+        a_case(expression="cron(0 9 * * ? *)", dialect="eventbridge"),
+        a_refusal(expression="CRON(0 9 * * ? *)", dialect="eventbridge", error="invalid"),
         a_case(gap_policy="fire_after", fold_policy=None, exhausted=False, error=None),
         a_case(start="2026-01-01T01:00:00+01:00", expected=["2026-01-01T10:00:00+01:00"]),
         a_case(start="2026-01-01T00:00:00"),
@@ -83,7 +85,7 @@ SAYS_NOTHING = "expected a case that says what to do; came"
         ),
         (
             a_refusal(id=...),
-            f"None: '0 9 * * *': {SAYS_NOTHING} neither expected nor error",
+            f"case 1: '0 9 * * *': {SAYS_NOTHING} neither expected nor error",
         ),
         (
             a_case(start="soon"),
@@ -92,6 +94,14 @@ SAYS_NOTHING = "expected a case that says what to do; came"
         (
             a_case(fold_policy="THIRD"),
             f"daily: '0 9 * * *': {SAYS_NOTHING} fold_policy 'THIRD'",
+        ),
+        (
+            a_case(dialect="eventbridge"),
+            f"daily: '0 9 * * *': {SAYS_NOTHING} dialect 'eventbridge' of another expression",
+        ),
+        (
+            a_case(expression="rate(1 day)", dialect="unix"),
+            f"daily: 'rate(1 day)': {SAYS_NOTHING} dialect 'unix' of another expression",
         ),
     ],
 )
@@ -120,11 +130,29 @@ def test_every_failing_case_has_its_line_before_the_total(
     assert said[-1] == "3 cases, 2 failed"
 
 
+def test_a_case_without_an_id_is_shown_by_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps([DAILY, a_case(id=..., expected=["2026-01-01T10:00:00Z"])]))
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().out.startswith("case 2: ")
+
+
 def test_cases_that_all_hold_end_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cases.json"
     path.write_text(json.dumps([DAILY]))
     assert main([str(path)]) == 0
     assert capsys.readouterr().out == "1 cases, 0 failed\n"
+
+
+def test_names_that_nobody_reads_are_told_of_and_fail_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps([a_case(timezone="Europe/Madrid", gap="skip", source="a report")]))
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().err.startswith("Nobody reads gap, timezone; read are expression, ")
 
 
 @pytest.mark.parametrize(

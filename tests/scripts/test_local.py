@@ -7,7 +7,8 @@ import pytest
 
 from scripts import emulator
 from scripts.emulator import Endpoint, Refused
-from scripts.local import named_by_suffix
+from scripts.local import by_hand, named_by_suffix
+from scripts.receiver import HOST, PORT
 
 
 def test_the_emulator_is_ours_unless_an_endpoint_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +52,10 @@ def test_a_port_is_taken_while_somebody_listens() -> None:
 def test_outputs_are_named_by_what_they_are() -> None:
     outputs = {"StrictQueueUrl": "a", "RelayFailuresQueueUrl": "b", "ApiUrl": "c"}
     assert named_by_suffix(outputs, "QueueUrl") == {"strict": "a", "relay_failures": "b"}
+
+
+def test_the_first_steps_start_what_they_send_to_and_list_a_few_runs() -> None:
+    steps = by_hand({"api_url": "http://127.0.0.1:4566/", "region": "us-east-1"}).splitlines()
+    assert "-m scripts.receiver" in steps[0]
+    assert any(f'"http://{HOST}:{PORT}/ok"' in step for step in steps)
+    assert "occurrences?limit=5" in steps[-1]

@@ -28,6 +28,7 @@ class FunctionKind(StrEnum):
     RELAY = "relay"
     EXECUTOR = "executor"
     UNDELIVERABLE = "undeliverable"
+    REPLANNER = "replanner"
 
 
 LIFE_MAX = {
@@ -37,6 +38,7 @@ LIFE_MAX = {
     FunctionKind.RELAY: 600 * SECOND,
     FunctionKind.EXECUTOR: 900 * SECOND,
     FunctionKind.UNDELIVERABLE: 120 * SECOND,
+    FunctionKind.REPLANNER: 120 * SECOND,
 }
 """The Lambda timeouts: who is resumed later than this is killed."""
 

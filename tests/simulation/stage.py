@@ -92,13 +92,19 @@ def each_minute(start: float, end: float, *, misfire: Misfire = Misfire.FIRE_ONC
     return _every_minute(start, end, Policies(misfire=MisfirePolicy(policy=misfire)))
 
 
+def cron(expression: str, *, end: float, policies: Policies | None = None) -> Definition:
+    """Define a cron in UTC that ends."""
+    defined = _defined(expression, policies or Policies())
+    return replace(defined, end_at=instant_at(int(end * SECOND)))
+
+
 def each_hour_in_its_window(end: float) -> Definition:
     """Define a schedule of an hour's window that soon fires three times within one hour.
 
     It does so where the clocks go forward: at 01:21, at 03:00 for 02:21, and at 03:21.
     """
-    hourly = _defined("21 1-4 * * *", Policies(window=timedelta(hours=1)))
-    return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER, end_at=instant_at(int(end * SECOND)))
+    hourly = cron("21 1-4 * * *", end=end, policies=Policies(window=timedelta(hours=1)))
+    return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER)
 
 
 def one_at_a_time(

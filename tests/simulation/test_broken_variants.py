@@ -25,6 +25,7 @@ RULES_BUILT = frozenset(
         "E8",
         "E10",
         "E11",
+        "ADR 0013",
     ]
 )
 

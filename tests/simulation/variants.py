@@ -35,20 +35,25 @@ from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.slot import SlotSwap
 from puntual.domain.target import DeliveryResult
+from puntual.domain.zone_releases import FORMER_PLANNERS_GONE_AFTER, ReleasesInUse
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_ledger import Row
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.simulation.scenarios import (
     Scenario,
     a_claim_that_is_still_on_its_way,
     a_create_that_meets_a_planner_after_an_outage,
     a_dead_letter_of_a_run_that_lives,
+    a_deployment_at_the_end_of_a_run,
     a_duplicate_that_waits_for_what_has_ended,
+    a_former_planner_that_outlives_its_release,
     a_lease_that_ends_later_than_it_says,
     a_planner_that_dies_after_it_deleted,
     a_planner_that_meets_a_create_after_an_outage,
     a_relay_that_dies_at_each_send,
+    a_release_that_is_deployed_for_two_minutes,
     a_request_to_end_that_meets_a_backoff,
     a_skip_behind_a_run_that_has_ended,
     a_verdict_that_is_older_than_its_clock,
@@ -269,13 +274,8 @@ class WindowsReachBeyondTheNextFire(PlanCursors):
 
 def _unclipped(cursor: Cursor, head: Schedule) -> Cursor:
     last_fire = replace(head.rule, end_at=cursor.scheduled_for)
-    return cursor_at(
-        cursor.scheduled_for,
-        key=cursor.key,
-        version=cursor.version,
-        rule=last_fire,
-        policies=head.policies,
-    )
+    fires = replace(head.fires, version=cursor.version, rule=last_fire)
+    return cursor_at(cursor.scheduled_for, fires)
 
 
 # E1: outcomes.
@@ -513,6 +513,34 @@ class CompletesAfterItDeletes(PlanCursors):
         super()._write(shard, cursors, work, now)
         for cursor in accounted:
             self.schedules.complete(cursor.key, cursor.version)
+
+
+# ADR 0013: what cursors may follow after new zone data.
+
+
+class WaitsForNoFormerPlanner(InMemoryZoneReleases):
+    def in_use(self) -> ReleasesInUse | None:
+        """Say that it was all long ago."""
+        row = super().in_use()
+        return row and replace(row, since=row.since - FORMER_PLANNERS_GONE_AFTER)
+
+    def swap(self, in_use: ReleasesInUse, *, seen: ReleasesInUse | None) -> bool:
+        if seen is not None:
+            seen = replace(seen, since=seen.since + FORMER_PLANNERS_GONE_AFTER)
+        return super().swap(in_use, seen=seen)
+
+
+class RecordsASingleRelease(InMemoryZoneReleases):
+    """The one that schedules were last planned anew with."""
+
+    def swap(self, in_use: ReleasesInUse, *, seen: ReleasesInUse | None) -> bool:
+        return bool(in_use.former) or super().swap(in_use, seen=seen)
+
+
+class SwapsWhateverIsInUse(InMemoryZoneReleases):
+    def swap(self, in_use: ReleasesInUse, *, seen: ReleasesInUse | None) -> bool:
+        self.row = seen
+        return super().swap(in_use, seen=seen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -817,5 +845,23 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(plan_cursors=CompletesAfterItDeletes),
         shows=frozenset({"NEVER COMPLETED"}),
         scenario=a_planner_that_dies_after_it_deleted,
+    ),
+    "waits for no former planner": Variant(
+        rule="ADR 0013",
+        parts=Parts(zone_releases=WaitsForNoFormerPlanner),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_former_planner_that_outlives_its_release,
+    ),
+    "a single recorded release": Variant(
+        rule="ADR 0013",
+        parts=Parts(zone_releases=RecordsASingleRelease),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_release_that_is_deployed_for_two_minutes,
+    ),
+    "swaps whatever is in use": Variant(
+        rule="ADR 0013",
+        parts=Parts(zone_releases=SwapsWhateverIsInUse),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_deployment_at_the_end_of_a_run,
     ),
 }

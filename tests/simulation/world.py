@@ -44,6 +44,7 @@ from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.simulation.check import End, check
@@ -94,6 +95,7 @@ class Parts:
     shards: type[InMemoryShards] = InMemoryShards
     ledger: type[WatchedLedger] = WatchedLedger
     schedules: type[WatchedSchedules] = WatchedSchedules
+    zone_releases: type[InMemoryZoneReleases] = InMemoryZoneReleases
     plan_cursors: type[PlanCursors] = PlanCursors
     plan_shard: type[PlanShard] = PlanShard
     announced: type[Announced] = Announced

@@ -42,7 +42,7 @@ CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.lanes,
     bootstrap.planners,
     bootstrap.zone_releases,
-    bootstrap.zone_release,
+    bootstrap.zone_data,
     bootstrap.note_zone_release,
     bootstrap.replan_zones,
     bootstrap.plan_cursors,

@@ -12,8 +12,9 @@ from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.agenda import Cursor, shard_of
 from puntual.domain.definition import Definition
 from puntual.domain.errors import Conflict, PuntualError
-from puntual.domain.expression import InvalidExpression, NeverFires
+from puntual.domain.expression import InvalidExpression, NeverFires, Rule, UnknownTimeZone
 from puntual.domain.policies import Policies
+from puntual.domain.rule_warnings import COUNTS_FROM_SAVE
 from puntual.domain.run import RunState
 from puntual.domain.schedule import (
     ContendedSchedule,
@@ -141,6 +142,17 @@ def test_a_completed_schedule_has_no_fires_to_lose(world: World) -> None:
     changes = tried(world, "0 10 * * *", seen=2).changes
     assert (changes.vanish, changes.move, changes.unchanged) == ((), (), 0)
     assert len(changes.appear) == 90
+
+
+def test_a_dry_run_warns_of_a_pace_that_counts_from_the_save(world: World) -> None:
+    world.created("rate(5 minutes)")
+    world.clock.advance(MINUTE)
+    assert tried(world, "rate(6 minutes)").warnings == (COUNTS_FROM_SAVE,)
+    assert tried(world, "rate(6 minutes)", start_at=NINE).warnings == ()
+    assert tried(world, "rate(5 minutes)", payload=1).warnings == ()
+    definition = a_definition("rate(6 minutes)")
+    saved = world.plane.change_schedule(KEY, seen=1, revise=lambda _: definition, author="bo")
+    assert saved.warnings == ()
 
 
 def test_a_dry_run_writes_nothing_and_says_what_the_edit_then_does(world: World) -> None:
@@ -431,7 +443,7 @@ DAILY = Policies(window=timedelta(hours=24))
 def daily_at_nine(world: World) -> datetime:
     """Create a daily schedule of a day's window; gives when its fire at nine may run."""
     world.created("0 9 * * *", policies=DAILY)
-    available_at = world.schedules.version_rows[KEY, 1].available_at(NINE)
+    available_at = world.schedules.version_rows[KEY, 1].fires.available_at(NINE)
     assert available_at > NINE + timedelta(hours=2), "else there is no window to be in"
     return available_at
 
@@ -478,3 +490,45 @@ def test_show_gives_the_version_that_stands(world: World) -> None:
     assert world.plane.show_schedule(KEY).version.payload == "2"
     with pytest.raises(UnknownSchedule):
         world.plane.show_schedule(ScheduleKey(tenant=TENANT, schedule=ScheduleId("other")))
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        lambda rule: replace(rule, time_zone="Mars/Phobos"),
+        lambda rule: replace(rule, expression="junk"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_rule_that_can_fire_no_more_is_replaced_and_the_answer_tells_of_the_new_fires(
+    world: World,
+    lost: Callable[[Rule], Rule],
+    dry_run: bool,  # noqa: FBT001 a parameter of the test
+) -> None:
+    """Its zone was dropped from the zone data, for instance."""
+    world.created("0 12 * * *")
+    row, head = world.schedules.version_rows[KEY, 1], world.schedules.head_rows[KEY]
+    rule = lost(row.rule)
+    world.schedules.version_rows[KEY, 1] = replace(row, rule=rule)
+    world.schedules.head_rows[KEY] = replace(head, rule=rule)
+    definition = a_definition("0 12 * * *", end_at=NINE + timedelta(days=2))
+    made = world.plane.change_schedule(
+        KEY, seen=1, revise=lambda _: definition, author="bo", dry_run=dry_run
+    )
+    changes = made.changes
+    assert made.rule_changed
+    assert changes.appear == tuple(NINE + timedelta(days=n, hours=3) for n in (0, 1))
+    assert (changes.vanish, changes.move, changes.unchanged) == ((), (), 0)
+
+
+def test_a_zone_that_is_dropped_is_refused_at_a_resume_before_anything_is_written(
+    world: World,
+) -> None:
+    world.created("0 12 * * *")
+    world.plane.pause_schedule(KEY, author="bo")
+    row = world.schedules.version_rows[KEY, 2]
+    rule = replace(row.rule, time_zone="Mars/Phobos")
+    world.schedules.version_rows[KEY, 2] = replace(row, rule=rule)
+    with pytest.raises(UnknownTimeZone, match="Mars/Phobos"):
+        world.plane.resume_schedule(KEY, author="bo")
+    assert world.schedules.head_rows[KEY].version == 2

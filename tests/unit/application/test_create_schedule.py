@@ -304,5 +304,5 @@ def test_a_window_is_planned_inline_as_far_as_its_runs_are_near(world: World) ->
     assert planned, "else nothing was near"
     for each in planned:
         assert each.flexible
-        assert each.available_at == version.available_at(each.occurrence.scheduled_for)
+        assert each.available_at == version.fires.available_at(each.occurrence.scheduled_for)
         assert each.available_at <= NINE + HORIZON < cursor.available_at

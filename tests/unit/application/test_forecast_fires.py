@@ -5,7 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from puntual.application.forecast_fires import READING_MAX, SCHEDULES_READ_MAX, ForecastFires
+from puntual.application.forecast_fires import (
+    FORECAST_EVERY,
+    READING_MAX,
+    SCHEDULES_READ_MAX,
+    ForecastFires,
+    ForecastTooSoon,
+)
 from puntual.domain.forecast import RuleCount, RulePage
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant
@@ -63,6 +69,26 @@ def test_the_active_schedules_of_the_tenant_are_forecast(world: World) -> None:
 def test_an_unknown_tenant_has_no_forecast(world: World) -> None:
     with pytest.raises(UnknownTenant):
         world.plane.forecast_fires(TenantId("nobody"))
+
+
+def test_a_tenant_has_one_forecast_at_work(world: World) -> None:
+    schedules, forecast_fires = endless(world, seconds=0)
+    world.tenants.register(a_tenant("globex"))
+    forecast_fires(TENANT)
+    world.clock.advance(FORECAST_EVERY - timedelta(milliseconds=1))
+    read = schedules.pages
+    with pytest.raises(ForecastTooSoon):
+        forecast_fires(TENANT)
+    assert schedules.pages == read, "a refusal reads no rules"
+    world.plane.forecast_fires(TenantId("globex"))
+    world.clock.advance(timedelta(milliseconds=1))
+    assert forecast_fires(TENANT).start == NINE + timedelta(minutes=1)
+
+
+def test_an_unknown_tenant_takes_no_turn(world: World) -> None:
+    with pytest.raises(UnknownTenant):
+        world.plane.forecast_fires(TenantId("nobody"))
+    assert not world.tenants.forecast_turns
 
 
 def test_reading_stops_at_its_limit_and_says_what_it_read(world: World) -> None:

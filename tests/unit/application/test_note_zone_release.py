@@ -3,10 +3,9 @@ from datetime import timedelta
 import pytest
 
 from puntual.domain.zone_releases import ReleasesInUse, with_deployed
-from puntual.domain.zone_rules import pinned_rules
 from tests.builders import NINE
 from tests.unit.application.world import World, dies, io_points
-from tests.zone_data import DEPLOYED, FORMER
+from tests.zone_data import DEPLOYED, FORMER, pinned_rules
 
 NOTED = ReleasesInUse(current=DEPLOYED, since=NINE)
 
@@ -25,7 +24,7 @@ def test_the_first_tick_of_all_notes_the_release_and_keeps_its_rules() -> None:
     world = World()
     assert note(world) == NOTED
     assert world.zone_releases.row == NOTED
-    assert world.zone_releases.kept == {DEPLOYED: pinned_rules(DEPLOYED)}
+    assert world.zone_releases.kept == {DEPLOYED: pinned_rules()}
 
 
 def test_a_tick_like_the_last_one_reads_one_row() -> None:

@@ -72,7 +72,7 @@ def test_a_paused_schedule_shows_what_a_resume_now_would_bring(world: World) -> 
     resumed = world.plane.resume_schedule(KEY, author=AUTHOR, seen=None)
     assert instants(shown) == resumed.next_fires
     for fire in shown.previewed.preview.fires:
-        assert fire.available_at == resumed.version.available_at(fire.instant)
+        assert fire.available_at == resumed.version.fires.available_at(fire.instant)
 
 
 def test_a_paused_schedule_whose_last_fire_is_over_shows_none(world: World) -> None:
@@ -91,7 +91,13 @@ def test_a_canceled_schedule_has_no_fires_and_no_notes(world: World) -> None:
     assert shown.preview.fires == ()
     assert shown.preview.clock_changes == ()
     assert shown.warnings == ()
-    assert shown.preview.notes_through == world.clock.now()
+    assert shown.preview.notes_through <= world.clock.now()
+
+
+def test_a_fire_exactly_now_is_still_to_come(world: World) -> None:
+    made = world.created("0 9 * * *")
+    assert made.version.first_fire == NINE == world.clock.now()
+    assert instants(previewed(world, count=1)) == (NINE,)
 
 
 def test_an_unknown_schedule_is_refused(world: World) -> None:

@@ -24,6 +24,7 @@ from puntual.domain.schedule import Schedule, ScheduleVersion
 from puntual.domain.target import Delivery, DeliveryResult
 from tests.builders import HORIZON, NINE, a_cursor, a_schedule
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.given_zone_data import GivenZoneData
 from tests.fakes.hostile import (
     HostileAgenda,
     HostileLanes,
@@ -48,7 +49,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
-from tests.zone_data import DEPLOYED
+from tests.zone_data import pinned_rules
 
 SHARDS = 1
 
@@ -72,6 +73,7 @@ class World:
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     zone_releases: InMemoryZoneReleases = field(default_factory=InMemoryZoneReleases)
+    zone_data: GivenZoneData = field(default_factory=lambda: GivenZoneData(pinned_rules()))
     planners: RecordingPlanners = field(default_factory=RecordingPlanners)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
     ids: CountingIds = field(default_factory=CountingIds)
@@ -162,8 +164,8 @@ class World:
     def note_zone_release(self) -> NoteZoneRelease:
         return NoteZoneRelease(
             releases=HostileZoneReleases(self.zone_releases, self.hostility),
+            zone_data=self.zone_data,
             clock=self.clock,
-            deployed=DEPLOYED,
         )
 
     @property
@@ -176,8 +178,8 @@ class World:
             advance=AdvanceSchedule(
                 schedules=schedules, announced=self.announced, clock=self.clock
             ),
+            zone_data=self.zone_data,
             clock=self.clock,
-            deployed=DEPLOYED,
         )
 
     @property

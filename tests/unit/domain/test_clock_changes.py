@@ -20,32 +20,13 @@ from puntual.domain.clock_changes import (
 )
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT, YEAR
+from tests.builders import a_rule
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW_YORK = "America/New_York"
 SECOND = timedelta(seconds=1)
 AROUND = timedelta(hours=30)
 FIRES_MAX = 10_000
-
-
-def a_rule(
-    expression: str,
-    time_zone: str = NEW_YORK,
-    *,
-    gap: Gap = Gap.SKIP,
-    fold: Fold = Fold.AUTO,
-    start_at: datetime | None = None,
-    end_at: datetime | None = None,
-) -> Rule:
-    return Rule(
-        expression=expression,
-        time_zone=time_zone,
-        gap=gap,
-        fold=fold,
-        anchor=NOW,
-        start_at=start_at,
-        end_at=end_at,
-    )
 
 
 def changes(rule: Rule, after: datetime = NOW, days: int = 366) -> tuple[ClockChange, ...]:
@@ -56,37 +37,52 @@ def changes(rule: Rule, after: datetime = NOW, days: int = 366) -> tuple[ClockCh
     ("rule", "what", "outcome"),
     [
         (
-            a_rule("30 2 * * *"),
+            a_rule("30 2 * * *", NEW_YORK),
             "02:30 on 2026-03-08 does not exist",
             "that fire is skipped",
         ),
         (
-            a_rule("*/15 2 * * *"),
+            a_rule("*/15 * * * *", NEW_YORK),
+            "4 times from 02:00 to 02:45 on 2026-03-08 do not exist",
+            "its pace goes on unbroken",
+        ),
+        (
+            a_rule("*/15 * * * *", "Australia/Lord_Howe"),
+            "2 times from 02:00 to 02:15 on 2026-10-04 do not exist",
+            "its pace goes on unbroken",
+        ),
+        (  # An hour and a half lie between the fires of 01:00 and 03:00.
+            a_rule("0 * * * *", "Australia/Lord_Howe"),
+            "02:00 on 2026-10-04 does not exist",
+            "that fire is skipped",
+        ),
+        (
+            a_rule("*/15 2 * * *", NEW_YORK),
             "4 times from 02:00 to 02:45 on 2026-03-08 do not exist",
             "those fires are skipped",
         ),
         (
-            a_rule("30 2 * * *", gap=Gap.FIRE_AFTER),
+            a_rule("30 2 * * *", NEW_YORK, gap=Gap.FIRE_AFTER),
             "02:30 on 2026-03-08 does not exist",
             "it fires at 03:00",
         ),
         (
-            a_rule("0,30 2 * * *", gap=Gap.FIRE_AFTER),
+            a_rule("0,30 2 * * *", NEW_YORK, gap=Gap.FIRE_AFTER),
             "2 times from 02:00 to 02:30 on 2026-03-08 do not exist",
             "they become one fire, at 03:00",
         ),
         (
-            a_rule("30 1 * * *"),
+            a_rule("30 1 * * *", NEW_YORK),
             "01:30 on 2026-11-01 comes twice",
             "it fires once, in the first pass",
         ),
         (
-            a_rule("0,30 1 * * *", fold=Fold.SECOND),
+            a_rule("0,30 1 * * *", NEW_YORK, fold=Fold.SECOND),
             "2 times from 01:00 to 01:30 on 2026-11-01 come twice",
             "each fires once, in the second pass",
         ),
         (
-            a_rule("30 1 * * *", fold=Fold.BOTH),
+            a_rule("30 1 * * *", NEW_YORK, fold=Fold.BOTH),
             "01:30 on 2026-11-01 comes twice",
             "it fires in both passes",
         ),
@@ -96,17 +92,17 @@ def changes(rule: Rule, after: datetime = NOW, days: int = 366) -> tuple[ClockCh
             "it fires in both passes",
         ),
         (
-            a_rule("at(2026-11-01T01:30:20)"),
+            a_rule("at(2026-11-01T01:30:20)", NEW_YORK),
             "01:30:20 on 2026-11-01 comes twice",
             "it fires once, in the first pass",
         ),
         (
-            a_rule("at(2026-03-08T02:30:00)", gap=Gap.FIRE_AFTER),
+            a_rule("at(2026-03-08T02:30:00)", NEW_YORK, gap=Gap.FIRE_AFTER),
             "02:30 on 2026-03-08 does not exist",
             "it fires at 03:00",
         ),
         (
-            a_rule("at(2026-03-08T02:30:00)"),
+            a_rule("at(2026-03-08T02:30:00)", NEW_YORK),
             "02:30 on 2026-03-08 does not exist",
             "that fire is skipped",
         ),
@@ -136,7 +132,7 @@ def test_a_change_over_midnight_names_both_days() -> None:
 
 
 def test_an_interval_skips_in_a_gap_and_keeps_its_pace_in_a_fold() -> None:
-    spring, autumn = changes(a_rule("*/30 * * * *", gap=Gap.FIRE_AFTER))
+    spring, autumn = changes(a_rule("*/30 * * * *", NEW_YORK, gap=Gap.FIRE_AFTER))
     assert (spring.kind, spring.count, spring.fires) == (ChangeKind.SKIPPED, 2, ())
     assert (autumn.kind, autumn.count) == (ChangeKind.DOUBLED, 2)
     first_pass = datetime(2026, 11, 1, 5, tzinfo=UTC)
@@ -144,31 +140,39 @@ def test_an_interval_skips_in_a_gap_and_keeps_its_pace_in_a_fold() -> None:
 
 
 def test_the_fires_of_a_change_are_the_first_few() -> None:
-    _, autumn = changes(a_rule("* * * * *"))
+    _, autumn = changes(a_rule("* * * * *", NEW_YORK))
     assert autumn.count == 60
     assert len(autumn.fires) == FIRES_OF_A_CHANGE_MAX
 
 
 def test_a_rate_counts_elapsed_time_and_has_no_notes() -> None:
-    rule = a_rule("rate(1 hour)")
+    rule = a_rule("rate(1 hour)", NEW_YORK)
     assert changes(rule) == ()
     assert fire_notes_of(rule, datetime(2026, 11, 1, 5, tzinfo=UTC)) == ()
 
 
+def test_what_comes_before_the_first_fire_is_passed_over() -> None:
+    start_at = datetime(2170, 1, 1, tzinfo=UTC)
+    rule, through = a_rule("30 2 * * *", "Europe/Berlin"), start_at + timedelta(days=366)
+    found = clock_changes_of(replace(rule, start_at=start_at), after=NOW, through=through)
+    assert [change.instant.year for change in found.changes] == [2170, 2170]
+    assert found.through == through
+
+
 def test_a_change_is_listed_until_its_second_pass_is_over() -> None:
-    rule, back = a_rule("30 1 * * *"), datetime(2026, 11, 1, 6, tzinfo=UTC)
+    rule, back = a_rule("30 1 * * *", NEW_YORK), datetime(2026, 11, 1, 6, tzinfo=UTC)
     over = back + timedelta(hours=1)
     assert [change.instant for change in changes(rule, over - SECOND, days=9)] == [back]
     assert changes(rule, over, days=9) == ()
     ahead = datetime(2026, 3, 8, 7, tzinfo=UTC)
-    gap = a_rule("30 2 * * *", gap=Gap.FIRE_AFTER)
+    gap = a_rule("30 2 * * *", NEW_YORK, gap=Gap.FIRE_AFTER)
     assert [change.instant for change in changes(gap, ahead - SECOND, days=9)] == [ahead]
     assert changes(gap, ahead, days=9) == ()
 
 
 def test_a_change_outside_the_bounds_touches_nothing() -> None:
     ahead, back = datetime(2026, 3, 8, 7, tzinfo=UTC), datetime(2026, 11, 1, 6, tzinfo=UTC)
-    daily = a_rule("30 1,2 * * *")
+    daily = a_rule("30 1,2 * * *", NEW_YORK)
     assert [change.instant for change in changes(daily)] == [ahead, back]
     assert changes(replace(daily, end_at=ahead - SECOND)) == ()
     assert [change.instant for change in changes(replace(daily, start_at=ahead + SECOND))] == [back]
@@ -184,7 +188,7 @@ def test_a_change_outside_the_bounds_touches_nothing() -> None:
 
 
 def test_a_search_that_ends_early_says_how_far_it_reached() -> None:
-    rule, start = a_rule("30 2 * * *"), datetime(1970, 1, 1, tzinfo=UTC)
+    rule, start = a_rule("30 2 * * *", NEW_YORK), datetime(1970, 1, 1, tzinfo=UTC)
     found = clock_changes_of(rule, after=start, through=LAST_INSTANT)
     assert found.through < LAST_INSTANT
     assert found.through > start + 100 * YEAR
@@ -421,14 +425,16 @@ def test_a_fire_is_noted_as_shifted_where_a_note_says_that_it_was(
 
 def test_a_fire_at_the_end_of_a_gap_says_for_what_it_stands() -> None:
     end = datetime(2026, 3, 8, 7, tzinfo=UTC)
-    late = a_rule("30 2 * * *", gap=Gap.FIRE_AFTER)
-    merged = a_rule("0 2,3 * * *", gap=Gap.FIRE_AFTER)
+    late = a_rule("30 2 * * *", NEW_YORK, gap=Gap.FIRE_AFTER)
+    merged = a_rule("0 2,3 * * *", NEW_YORK, gap=Gap.FIRE_AFTER)
     (note,) = fire_notes_of(late, end)
     assert note.sentence == "It stands for 02:30 on 2026-03-08, which the clocks jump over."
     (note,) = fire_notes_of(merged, end)
     assert note.sentence == "It also stands for 02:00 on 2026-03-08, which the clocks jump over."
     assert fire_notes_of(late, end + timedelta(days=1)) == ()
-    (note,) = fire_notes_of(a_rule("30 1 * * *"), datetime(2026, 11, 1, 5, 30, tzinfo=UTC))
+    (note,) = fire_notes_of(
+        a_rule("30 1 * * *", NEW_YORK), datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
+    )
     assert note.sentence == (
         "01:30 on 2026-11-01 comes twice in America/New_York: this is the first pass."
     )

@@ -65,7 +65,7 @@ def a_rule(
         ("0 0 15W * 1", ["day-of-month field", "'15W'", "day-of-week field is *"]),
         ("0 0 1,15W * *", ["day-of-month field", "'15W'", "nW alone"]),
         ("0 0 LW * *", ["day-of-month field", "'LW'"]),
-        ("0 0 L-3 * *", ["day-of-month field", "'L'"]),
+        ("0 0 L-3 * *", ["day-of-month field", "'L-3'"]),
         ("0 0 * * 5L", ["day-of-week field", "'5L'"]),
         ("0 0 * * L", ["day-of-week field", "'L'"]),
         ("0 0 * * FRI#L", ["day-of-week field", "'FRI#L'"]),
@@ -118,7 +118,7 @@ def a_rule(
         ("0 9\r* * *", ["printable ASCII"]),
         ("0 9 * * *\x1f", ["printable ASCII"]),
         ("0 " + "1," * 130 + "1 * * *", ["at most 256 characters"]),
-        (None, ["nothing", "five unix cron fields"]),
+        (None, ["it is missing", "five unix cron fields"]),
         (5, ["5", "five unix cron fields"]),
     ],
 )
@@ -170,13 +170,48 @@ def test_every_kind_of_zone_name_is_accepted(name: str) -> None:
     ],
 )
 def test_a_rule_that_never_fires_is_refused(expression: str, zone: str) -> None:
-    with pytest.raises(NeverFires, match="a rule with a fire after 2026-01-01T00:00:00Z") as caught:
+    with pytest.raises(
+        NeverFires, match=r"a rule with a fire after 2026-01-01T00:00:00\.000Z"
+    ) as caught:
         a_rule(expression, time_zone=zone)
     assert caught.value.field == "expression"
 
 
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("* * 31 2 *", "no month that it names has such a day"),
+        ("0 9 30 2 *", "no month that it names has such a day"),
+        ("cron(0 9 * * ? 2020-2025)", "its last year, 2025, has passed"),
+        ("0 2 * 3 SUN#2", "the clocks of America/New_York jump over each of its times"),
+    ],
+)
+def test_a_rule_that_never_fires_is_told_why(expression: str, why: str) -> None:
+    with pytest.raises(NeverFires) as caught:
+        a_rule(expression, time_zone="America/New_York")
+    assert f".000Z: {why}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("0 9 L-3 * *", "L-n and LW are not supported"),
+        ("0 9 LW * *", "L-n and LW are not supported"),
+        ("cron(0 9 L-3 * ? *)", "L-n and LW are not supported"),
+        ("0 9 * * 5L", "L5 is the last Friday"),
+        ("0 9 * * FRIL", "L5 is the last Friday"),
+        ("cron(0 9 ? * L5 *)", "6L is the last Friday"),
+        ("0 0 9 * * *", "fields: seconds are not supported; cron(six fields) takes six"),
+    ],
+)
+def test_what_people_often_write_gets_a_hint(expression: str, hint: str) -> None:
+    with pytest.raises(InvalidExpression) as caught:
+        a_rule(expression)
+    assert hint in caught.value.allowed
+
+
 def test_an_at_in_the_past_is_refused_as_such() -> None:
-    with pytest.raises(AtInThePast, match="a time after 2026-01-01T00:00:00Z"):
+    with pytest.raises(AtInThePast, match=r"a time after 2026-01-01T00:00:00\.000Z"):
         a_rule("at(2026-01-01T00:00:00)")
 
 
@@ -187,6 +222,21 @@ def test_an_at_in_a_gap_is_refused_unless_it_may_fire_after_the_gap() -> None:
     assert not isinstance(caught.value, AtInThePast)
     late = a_rule(text, time_zone=zone, gap=Gap.FIRE_AFTER)
     assert late.next_fire(NOW) == datetime(2026, 3, 8, 7, tzinfo=UTC)
+
+
+def test_an_at_is_bounded_by_its_instant_and_not_by_its_wall() -> None:
+    last = a_rule("at(2400-01-01T05:00:00)", time_zone="Asia/Tokyo")
+    assert last.next_fire(NOW) == datetime(2399, 12, 31, 20, tzinfo=UTC)
+    for text, zone in (
+        ("at(2399-12-31T23:30:00)", "America/New_York"),
+        ("at(2500-01-01T00:00:00)", "UTC"),
+        ("at(9999-12-31T23:59:59)", "UTC"),
+    ):
+        with pytest.raises(NeverFires, match=r"a time before 2400-01-01T00:00:00\.000Z"):
+            a_rule(text, time_zone=zone)
+    for text in ("at(1850-01-01T05:00:00)", "at(0001-01-01T00:00:00)"):
+        with pytest.raises(AtInThePast, match="a time after 2026"):
+            a_rule(text)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +261,7 @@ def test_the_last_time_of_a_rule_fires_in_its_second_pass_too() -> None:
 
 def test_a_rule_with_no_fire_within_its_bounds_is_refused_by_the_bound() -> None:
     day = datetime(2026, 5, 1, 10, tzinfo=UTC)
-    with pytest.raises(NeverFires, match="first fire, 2026-05-02T09:00:00Z") as caught:
+    with pytest.raises(NeverFires, match=r"first fire, 2026-05-02T09:00:00\.000Z") as caught:
         a_rule(start_at=day, end_at=day + timedelta(hours=1))
     assert caught.value.field == "end_at"
     with pytest.raises(NeverFires) as caught:
@@ -220,7 +270,7 @@ def test_a_rule_with_no_fire_within_its_bounds_is_refused_by_the_bound() -> None
 
 
 def test_an_end_must_come_after_the_start() -> None:
-    with pytest.raises(Rejected, match="later than start_at, 2026-05-01T00:00:00Z") as caught:
+    with pytest.raises(Rejected, match=r"later than start_at, 2026-05-01T00:00:00\.000Z") as caught:
         a_rule(start_at=datetime(2026, 5, 1, tzinfo=UTC), end_at=datetime(2026, 5, 1, tzinfo=UTC))
     assert caught.value.field == "end_at"
 
@@ -322,9 +372,22 @@ def test_a_malformed_h_is_refused(item: str) -> None:
         a_rule(f"{item} * * * *", hash_key="acme/x")
 
 
+def test_a_list_of_equal_hs_becomes_one_and_may_be_edited_again() -> None:
+    listed = a_rule(",".join(["H/2"] * 61) + " * * * *", hash_key="acme/x").expression
+    assert listed == a_rule("H/2 * * * *", hash_key="acme/x").expression
+    assert a_rule(listed).expression == listed
+
+
+def test_hs_that_become_too_long_are_refused_as_a_list_of_numbers_is() -> None:
+    text = ",".join(f"H/{step}" for step in range(2, 60)) + " * * * *"
+    with pytest.raises(InvalidExpression, match="256 characters with numbers in the place of H"):
+        a_rule(text[-250:].lstrip("0123456789,/"), hash_key="acme/x")
+
+
 def test_an_expression_without_h_stays_as_it_was_written() -> None:
     assert a_rule(" 0  9\t* * mon ", hash_key="acme/x").expression == " 0  9\t* * mon "
     assert a_rule("@Daily", hash_key="acme/x").expression == "@Daily"
+    assert a_rule("1,1 9 * * *", hash_key="acme/x").expression == "1,1 9 * * *"
 
 
 @pytest.mark.parametrize(

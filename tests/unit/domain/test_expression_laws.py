@@ -20,6 +20,7 @@ ZONES = (
     "Africa/Casablanca",
     "Africa/Cairo",
     "Pacific/Apia",
+    "Pacific/Kiritimati",
     "America/Havana",
     "Asia/Kathmandu",
 )

@@ -259,7 +259,25 @@ def test_a_one_off_that_has_run_leaves_nothing_to_move() -> None:
 def test_the_same_rule_is_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_known", None)
     changes = changed("* * * * *", "* * * * *")
-    assert changes == FireChanges(start=NINE, through=NINE + SPAN, complete=True)
+    assert changes == FireChanges(
+        start=NINE, through=NINE + SPAN, complete=True, next_before=NINE, next_after=NINE
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "following"),
+    [
+        ("0 9 * * *", "0 10 * * *", (NINE, NINE + HOUR)),
+        ("0 9 1 4 *", "0 9 1 5 *", (datetime(2027, 4, 1, 9), datetime(2027, 5, 1, 9))),  # noqa: DTZ001 - the test adds the zone
+        ("at(2026-11-30T08:59:00)", "at(2030-01-01T00:00:00)", (None, datetime(2030, 1, 1))),  # noqa: DTZ001 - as above
+    ],
+)
+def test_the_next_fires_are_told_however_far_ahead(
+    old: str, new: str, following: tuple[datetime | None, datetime | None]
+) -> None:
+    changes = changed(old, new)
+    before, after = (fire and fire.replace(tzinfo=UTC) for fire in following)
+    assert (changes.next_before, changes.next_after) == (before, after)
 
 
 def test_two_spellings_of_a_rule_change_nothing() -> None:

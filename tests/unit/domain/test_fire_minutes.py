@@ -8,26 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from puntual.domain.cron_grammar import CronFields, parse
-from puntual.domain.cron_search import DAY_MINUTES, DAY_SECONDS, WallPattern
+from puntual.domain.cron_search import WallPattern
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.fire_minutes import FireMinutes
-from puntual.domain.instant import DAY, MINUTE, minute_of
+from puntual.domain.instant import DAY, DAY_MINUTES, DAY_SECONDS, MINUTE, minute_of
 from tests.builders import a_rule
+from tests.unit.domain.test_expression_laws import ZONES
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
-ZONES = (
-    "UTC",
-    "America/New_York",
-    "Europe/Dublin",
-    "Australia/Lord_Howe",
-    "Antarctica/Troll",
-    "Africa/Casablanca",
-    "Africa/Cairo",
-    "Pacific/Apia",
-    "Pacific/Kiritimati",
-    "Asia/Kathmandu",
-)
 CALENDARS = (
     "* * *",
     "1,15 * *",

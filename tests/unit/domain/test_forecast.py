@@ -19,7 +19,7 @@ from puntual.domain.forecast import (
     Herd,
     RuleCount,
     RulePage,
-    Written,
+    ZonedExpression,
     forecast_of,
     spread_by_hash,
 )
@@ -77,17 +77,17 @@ def test_a_forecast_is_exact_where_all_was_read(
     """By walking every fire of every rule."""
     forecast = of(*counts, now=now)
     minutes: Counter[int] = Counter()
-    by_text: Counter[Written] = Counter()
-    schedules: Counter[Written] = Counter()
-    herds: dict[int, Counter[Written]] = {}
+    by_text: Counter[ZonedExpression] = Counter()
+    schedules: Counter[ZonedExpression] = Counter()
+    herds: dict[int, Counter[ZonedExpression]] = {}
     for rule, number in counts:
-        written = Written(rule.expression, rule.time_zone)
-        schedules[written] += number
+        zoned = ZonedExpression(rule.expression, rule.time_zone)
+        schedules[zoned] += number
         for fire in fires_of(rule, forecast.start):
             minute = (fire - forecast.start) // MINUTE
             minutes[minute] += number
-            by_text[written] += number
-            herds.setdefault(minute, Counter())[written] += number
+            by_text[zoned] += number
+            herds.setdefault(minute, Counter())[zoned] += number
     assert forecast.minutes == tuple(minutes[minute] for minute in range(1_440))
     assert forecast.fires == minutes.total()
     assert forecast.schedules == forecast.schedules_read == schedules.total()
@@ -96,10 +96,10 @@ def test_a_forecast_is_exact_where_all_was_read(
         fires for minute, fires in minutes.items() if (forecast.start + minute * MINUTE).minute == 0
     )
     assert forecast.minute_0_fires == on_zero
-    assert {line.written: line.fires for line in forecast.expressions} == {
-        written: by_text[written] for written in schedules
+    assert {line.zoned: line.fires for line in forecast.expressions} == {
+        zoned: by_text[zoned] for zoned in schedules
     }
-    assert {line.written: line.schedules for line in forecast.expressions} == schedules
+    assert {line.zoned: line.schedules for line in forecast.expressions} == schedules
     assert [busy.fires for busy in forecast.busiest] == sorted(
         (fires for fires in minutes.values()), reverse=True
     )[:BUSIEST_SHOWN_MAX]
@@ -108,7 +108,7 @@ def test_a_forecast_is_exact_where_all_was_read(
         assert [fires for _, fires in busy.herds] == sorted(herd.values(), reverse=True)[
             :HERDS_SHOWN_MAX
         ]
-        assert all(herd[written] == fires for written, fires in busy.herds)
+        assert all(herd[zoned] == fires for zoned, fires in busy.herds)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_herds_are_found_in_whatever_order_they_were_read() -> None:
 def test_the_herds_on_minute_0_are_those_with_most_fires_not_schedules() -> None:
     daily = [(a_rule(f"0 {hour} * * *"), 10) for hour in range(HERDS_SHOWN_MAX)]
     forecast = of(*daily, (a_rule("0 * * * *"), 9))
-    assert forecast.minute_0_herds[0] == Herd(Written("0 * * * *", "UTC"), 24 * 9)
+    assert forecast.minute_0_herds[0] == Herd(ZonedExpression("0 * * * *", "UTC"), 24 * 9)
 
 
 def test_what_was_read_stands_for_all_of_it() -> None:
@@ -175,8 +175,8 @@ def test_what_was_read_stands_for_all_of_it() -> None:
     assert max(forecast.minutes) == 60
     assert forecast.busiest[0].fires == 60
     assert forecast.busiest[0].herds == (
-        Herd(Written("*/30 * * * *", "UTC"), 40),
-        Herd(Written("0 9 * * *", "UTC"), 20),
+        Herd(ZonedExpression("*/30 * * * *", "UTC"), 40),
+        Herd(ZonedExpression("0 9 * * *", "UTC"), 20),
     )
     assert [line.schedules for line in forecast.expressions] == [40, 20]
     assert forecast.minute_0_share == pytest.approx((24 * 10 + 5) / (48 * 10 + 5))
@@ -230,6 +230,9 @@ def test_rules_that_cannot_be_read_are_counted_and_stop_nobody() -> None:
     )
     forecast = forecast_of([page], now=NINE)
     assert (forecast.fires, forecast.schedules, forecast.unreadable) == (1, 10, 9)
+    assert forecast.unreadable_rule == "of the future"
+    read = forecast_of([replace(page, unreadable_rule="#zz#")], now=NINE)
+    assert read.unreadable_rule == "#zz#"
 
 
 def test_a_herd_on_minute_0_is_told_how_to_spread() -> None:

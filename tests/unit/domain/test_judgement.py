@@ -256,14 +256,14 @@ def test_e5_the_latest_fire_is_asked_for_up_to_the_versions_end_only() -> None:
 def flexible(*, until: datetime | None = None) -> tuple[ScheduleVersion, datetime]:
     """Give a version whose windows leave no pause between fires, and when its fire may run."""
     version = a_version(policies=Policies(window=timedelta(minutes=5)), until=until)
-    available_at = version.available_at(FIRE)
+    available_at = version.fires.available_at(FIRE)
     assert FIRE + SECOND < available_at < FIRE + timedelta(minutes=4), "else it proves nothing"
     return version, available_at
 
 
 def test_e5_the_latest_fire_is_the_one_that_is_the_last_to_be_available() -> None:
     version, mine = flexible()
-    following = version.available_at(FIRE + timedelta(minutes=5))
+    following = version.fires.available_at(FIRE + timedelta(minutes=5))
     assert following > max(FIRE + timedelta(minutes=5), mine + timedelta(seconds=61))
     at = standing(version)
     in_its_window = verdict(at=at, available_at=mine, now=following - MILLISECOND)

@@ -160,7 +160,7 @@ def test_lateness_counts_from_the_end_of_the_jitter() -> None:
 
 def test_a_window_ends_what_is_late_and_what_is_the_latest_alike() -> None:
     version = a_version(policies=policies(window=FIVE))
-    third, fourth = (version.available_at(fire) for fire in fires(3, 4))
+    third, fourth = (version.fires.available_at(fire) for fire in fires(3, 4))
     assert third + timedelta(seconds=61) < fourth - SECOND, "a fire without jitter proves nothing"
     found = plan(version, now=fourth - SECOND)
     assert planned_fires(found) == fires(3), "the fourth has come, but may not run yet"
@@ -171,7 +171,7 @@ def test_a_window_ends_what_is_late_and_what_is_the_latest_alike() -> None:
 
 def test_under_skip_what_is_still_in_its_window_is_not_missed() -> None:
     version = a_version(policies=policies(Misfire.SKIP, window=FIVE))
-    fourth = version.available_at(NINE + 4 * FIVE)
+    fourth = version.fires.available_at(NINE + 4 * FIVE)
     late = timedelta(seconds=60)
     assert spans(plan(version, now=fourth + late)) == [("MISSED", *fires(1, 3), "skip")]
     assert spans(plan(version, now=fourth + late + MILLISECOND)) == [
@@ -181,10 +181,12 @@ def test_under_skip_what_is_still_in_its_window_is_not_missed() -> None:
 
 def test_p3_a_fire_before_the_end_of_its_version_is_planned_though_it_may_run_only_after() -> None:
     version = a_version(policies=policies(window=FIVE), until=FIRST_FIRE + MILLISECOND)
-    assert version.available_at(FIRST_FIRE) > FIRST_FIRE + SECOND
+    assert version.fires.available_at(FIRST_FIRE) > FIRST_FIRE + SECOND
     now = FIRST_FIRE + SECOND
     found = plan_stale(version, now=now)
-    assert [planned.available_at for planned in found.planned] == [version.available_at(FIRST_FIRE)]
+    assert [planned.available_at for planned in found.planned] == [
+        version.fires.available_at(FIRST_FIRE)
+    ]
     assert spans(plan_stale(version, now=now, voided=True)) == [
         ("CANCELED", FIRST_FIRE, FIRST_FIRE, "voided")
     ]

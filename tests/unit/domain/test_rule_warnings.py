@@ -5,28 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from puntual.domain.expression import Fold, Gap, Rule
-from puntual.domain.rule_warnings import warnings_of
+from puntual.domain.rule_warnings import COUNTS_FROM_SAVE, unsaved_warnings, warnings_of
+from tests.builders import a_rule
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW_YORK = "America/New_York"
-
-
-def a_rule(
-    expression: str,
-    time_zone: str = "UTC",
-    *,
-    gap: Gap = Gap.SKIP,
-    fold: Fold = Fold.AUTO,
-    start_at: datetime | None = None,
-) -> Rule:
-    return Rule(
-        expression=expression,
-        time_zone=time_zone,
-        gap=gap,
-        fold=fold,
-        anchor=NOW,
-        start_at=start_at,
-    )
 
 
 @pytest.mark.parametrize(
@@ -47,6 +30,15 @@ def a_rule(
             "Not every month has a fifth Friday: there is no fire on it in the others.",
         ),
         (a_rule("0 0 * * 1#5,1#5,5#1,0#5"), "has a fifth Monday or a fifth Sunday:"),
+        (
+            a_rule("*/90 * * * *"),
+            "*/90 steps out of the minute field: only 0 is left of it; rate(90 minutes) keeps",
+        ),
+        (a_rule("0,5-50/61 * * * *"), "5-50/61 steps out of the minute field: only 5 is left"),
+        (a_rule("0 3/30 * * *"), "only 3 is left of it; rate(30 hours)"),
+        (a_rule("cron(0 9 */40 * ? *)"), "only 1 is left of it; rate(40 days)"),
+        (a_rule("0 9 1 */13 *"), "*/13 steps out of the month field: only 1 is left of it."),
+        (a_rule("0 9 * * */8"), "day-of-week field: only 0 is left of it."),
         (a_rule("*/5 * * * *", fold=Fold.FIRST), "auto keeps its pace"),
         (
             a_rule("30 2 * * *", NEW_YORK),
@@ -83,6 +75,9 @@ def test_what_may_surprise_is_warned_of(rule: Rule, sentence: str) -> None:
         a_rule("0 9 * * 1-5", NEW_YORK),
         a_rule("30 1 * * *", NEW_YORK),
         a_rule("*/5 * * * *", NEW_YORK),
+        a_rule("*/60 */24 * * *"),
+        a_rule("0 9 * */12 *"),
+        a_rule("@daily"),
         a_rule("0 0 31 1,3,12 *"),
         a_rule("0 0 30 1,4 *"),
         a_rule("0 0 29 1,4 *"),
@@ -96,6 +91,12 @@ def test_what_may_surprise_is_warned_of(rule: Rule, sentence: str) -> None:
 )
 def test_an_ordinary_rule_is_not_warned_of(rule: Rule) -> None:
     assert warnings_of(rule, now=NOW) == ()
+
+
+def test_a_pace_that_has_not_begun_is_warned_of() -> None:
+    assert unsaved_warnings(a_rule("rate(1 day)")) == (COUNTS_FROM_SAVE,)
+    assert unsaved_warnings(a_rule("rate(1 day)", start_at=NOW)) == ()
+    assert unsaved_warnings(a_rule("0 9 * * *")) == ()
 
 
 def test_each_surprise_has_a_warning_of_its_own() -> None:

@@ -241,5 +241,16 @@ class RegistrationRow(Model):
     key_generation = NumberAttribute(default=1)
 
 
+FORECAST_TURN = "forecast-turn"
+
+
+class ForecastTurnRow(Model):
+    """When a tenant last took its turn; apart from its count, which transactions contend for."""
+
+    tenant = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    taken_at = UnicodeAttribute()
+
+
 def registration_key(tenant: TenantId) -> Item:
     return {"tenant": {"S": tenant}, "item": {"S": REGISTRATION}}

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from importlib.metadata import version
 
 import boto3
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
@@ -34,6 +33,7 @@ from puntual.adapters.sts_clients import StsClients
 from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
+from puntual.adapters.tzdata_zone_data import TzdataZoneData
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
@@ -56,6 +56,7 @@ from puntual.application.ports import (
     Schedules,
     Shards,
     Tenants,
+    ZoneData,
     ZoneReleases,
 )
 from puntual.application.relay_page import RelayPage
@@ -341,6 +342,11 @@ def _targets(*, tries: int) -> DeliverOccurrence:
     )
 
 
+@cache
+def zone_data() -> ZoneData:
+    return TzdataZoneData()
+
+
 # --- use cases --------------------------------------------------------------------------------
 
 
@@ -372,14 +378,8 @@ def tick() -> Tick:
 
 
 @cache
-def zone_release() -> str:
-    """Give the release of the zone data that this function computes with."""
-    return version("tzdata")
-
-
-@cache
 def note_zone_release() -> NoteZoneRelease:
-    return NoteZoneRelease(releases=zone_releases(), clock=clock(), deployed=zone_release())
+    return NoteZoneRelease(releases=zone_releases(), zone_data=zone_data(), clock=clock())
 
 
 @cache
@@ -389,8 +389,8 @@ def replan_zones() -> ReplanZones:
         releases=zone_releases(),
         note=note_zone_release(),
         advance=AdvanceSchedule(schedules=schedules(), announced=announced(), clock=clock()),
+        zone_data=zone_data(),
         clock=clock(),
-        deployed=zone_release(),
     )
 
 
@@ -438,7 +438,7 @@ def bury_message() -> BuryMessage:
 def limits() -> Limits:
     return Limits(
         environment=settings().environment_name,
-        tzdata=zone_release(),
+        tzdata=zone_data().release,
         plain_http=settings().allows_private_targets,
         delivery_timeout_max=settings().delivery_timeout_max,
     )

@@ -46,6 +46,7 @@ from puntual.application.ports import (
     QuotaReached,
     SchedulePage,
     TenantUnknown,
+    UnreadableHead,
 )
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
@@ -330,13 +331,17 @@ class DynamoDbSchedules:
             request["ExclusiveStartKey"] = _key(after)
         with unavailable_if_transient("scan heads"):
             answer = self.client.scan(**request)
-        heads = (_head_or_none(item) for item in answer["Items"])
+        heads = [
+            _head_or_none(item) or UnreadableHead(key=_key_of(item)) for item in answer["Items"]
+        ]
         last = answer.get("LastEvaluatedKey")
         return HeadPage(
             heads=tuple(
-                head for head in heads if head is not None and head.rule.time_zone in zones
+                head
+                for head in heads
+                if isinstance(head, UnreadableHead) or head.rule.time_zone in zones
             ),
-            after=schedule_key_of(last["tenant_schedule"]["S"]) if last else None,
+            after=_key_of(last) if last else None,
         )
 
     def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
@@ -380,7 +385,7 @@ class DynamoDbSchedules:
         counts = Counter(item["spread"]["S"][SPREAD_DIGITS + 1 :] for item in answer["Items"])
         rest = reach.beyond(answer.get("LastEvaluatedKey"))
         return _RulesRead(
-            page=_rule_page(counts, tenant, share=reach.share - (rest.share if rest else 0)),
+            page=_rule_page(counts, share=reach.share - (rest.share if rest else 0)),
             rest=rest,
         )
 
@@ -535,16 +540,24 @@ def _head_of(item: Item) -> Schedule:
     return head_of_text(item["body"]["S"], state=item["state"]["S"])
 
 
-def _rule_page(counts: Mapping[str, int], tenant: TenantId, *, share: float) -> RulePage:
+def _rule_page(counts: Mapping[str, int], *, share: float) -> RulePage:
     readable: list[RuleCount] = []
-    unreadable = 0
+    unreadable: dict[str, int] = {}
     for text, schedules in counts.items():
         try:
             readable.append(RuleCount(rule=rule_of_text(text), schedules=schedules))
         except ValueError:
-            logger.exception("unreadable rule", tenant=tenant, rule=text, schedules=schedules)
-            unreadable += schedules
-    return RulePage(counts=tuple(readable), share=share, unreadable=unreadable)
+            unreadable[text] = schedules
+    return RulePage(
+        counts=tuple(readable),
+        share=share,
+        unreadable=sum(unreadable.values()),
+        unreadable_rule=next(iter(unreadable), None),
+    )
+
+
+def _key_of(item: Item) -> ScheduleKey:
+    return schedule_key_of(item["tenant_schedule"]["S"])
 
 
 def _key(key: ScheduleKey) -> Item:

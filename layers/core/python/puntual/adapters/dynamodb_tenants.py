@@ -1,16 +1,20 @@
 """The tenants in DynamoDB: partition `tenant`, sort key `item`."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from pynamodb.exceptions import UpdateError
 
 from puntual.aws import (
     CONDITION_FAILED,
+    FORECAST_TURN,
     REGISTRATION,
+    ForecastTurnRow,
     RegistrationRow,
     bound,
     unavailable_if_transient,
 )
+from puntual.domain.instant import text_of
 from puntual.domain.tenant import Tenant, TenantId
 
 
@@ -54,6 +58,20 @@ class DynamoDbTenants:
                 if error.cause_response_code != CONDITION_FAILED:
                     raise
         return self.get(tenant)
+
+    def take_forecast_turn(self, tenant: TenantId, *, now: datetime, every: timedelta) -> bool:
+        rows = bound(ForecastTurnRow, self.table)
+        is_free = rows.taken_at.does_not_exist() | (rows.taken_at <= text_of(now - every))
+        with unavailable_if_transient("take a forecast turn"):
+            try:
+                rows(tenant, FORECAST_TURN).update(
+                    actions=[rows.taken_at.set(text_of(now))], condition=is_free
+                )
+            except UpdateError as error:
+                if error.cause_response_code != CONDITION_FAILED:
+                    raise
+                return False
+        return True
 
 
 def _tenant_of(row: RegistrationRow) -> Tenant:

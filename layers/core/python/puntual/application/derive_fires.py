@@ -106,8 +106,8 @@ def planned_fires_of(
 
 def _fire(version: ScheduleVersion, instant: datetime, *, voided: bool) -> Fire:
     return Fire(
-        occurrence=version.occurrence(instant),
-        available_at=version.available_at(instant),
+        occurrence=version.fires.occurrence(instant),
+        available_at=version.fires.available_at(instant),
         voided=voided,
     )
 

@@ -49,10 +49,17 @@ class SchedulePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeadPage:
-    """Heads of a scan, and where it goes on if there may be more."""
+class UnreadableHead:
+    """A head is there, but its text says nothing."""
 
-    heads: tuple[Schedule, ...]
+    key: ScheduleKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadPage:
+    """Heads of a scan in its order, and where it goes on if there may be more."""
+
+    heads: tuple[Schedule | UnreadableHead, ...]
     after: ScheduleKey | None
 
 
@@ -124,8 +131,8 @@ class Schedules(Protocol):
     ) -> HeadPage:
         """ACTIVE heads of all tenants whose zone is spelt as one of these; reads `limit` rows.
 
-        In an order of its own, in which `after` may be any schedule. Eventually consistent; a head
-        that cannot be read is left out.
+        In an order of its own, in which `after` may be any schedule. Eventually consistent. An
+        ACTIVE head that cannot be read is among them, unless none of these stands in its text.
         """
 
     def active_rules(self, tenant: TenantId) -> Generator[RulePage]:
@@ -145,6 +152,12 @@ class Tenants(Protocol):
         """Raise a tenant's key generation from `seen` by one; gives the tenant as it is then.
 
         Where it is another one than `seen`, nothing is written.
+        """
+
+    def take_forecast_turn(self, tenant: TenantId, *, now: datetime, every: timedelta) -> bool:
+        """Take the tenant's turn if its last one was taken at least `every` ago.
+
+        False where it was not, as to a write of our own that the SDK repeats: the turn is lost.
         """
 
 
@@ -266,6 +279,17 @@ class ZoneReleases(Protocol):
         """Put if absent."""
 
     def rules(self, release: str) -> ZoneRules | None: ...
+
+
+class ZoneData(Protocol):
+    """The zone data that are deployed with the code: what every fire is computed with."""
+
+    @property
+    def release(self) -> str:
+        """What they are called: the version of the package."""
+
+    def rules(self) -> ZoneRules:
+        """Read them all."""
 
 
 class Planners(Protocol):

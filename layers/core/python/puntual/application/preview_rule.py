@@ -8,9 +8,9 @@ from puntual.domain.definition import Limits, RuleDefinition, check_window, new_
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND, in_calendar
-from puntual.domain.occurrence import Occurrence, available_at_of
+from puntual.domain.occurrence import VersionFires
 from puntual.domain.preview import Preview, preview_of
-from puntual.domain.rule_warnings import warnings_of
+from puntual.domain.rule_warnings import unsaved_warnings, warnings_of
 from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant
 
 
@@ -60,12 +60,14 @@ class PreviewRule:
         def available_at(fire: datetime) -> datetime:
             if schedule is None:
                 return fire
-            occurrence = Occurrence(tenant=tenant, schedule=schedule, version=1, scheduled_for=fire)
-            return available_at_of(occurrence, rule=rule, window=window)
+            fires = VersionFires(
+                tenant=tenant, schedule=schedule, version=1, rule=rule, window=window
+            )
+            return fires.available_at(fire)
 
         return PreviewedRule(
             rule=rule,
             preview=preview_of(rule, after=after, count=count, available_at=available_at),
-            warnings=warnings_of(rule, now=after),
+            warnings=(*unsaved_warnings(rule), *warnings_of(rule, now=after)),
             tzdata=self.limits.tzdata,
         )

@@ -40,7 +40,8 @@ class PreviewSchedule:
         fires, so nothing is said of clock changes either.
         """
         now = self.clock.now()
-        after = now if after is None else in_calendar("after", after)
+        # As of an unsaved rule, a fire exactly now is still to come.
+        after = now - MILLISECOND if after is None else in_calendar("after", after)
         head, version = standing(self.schedules, key)
         if head.state is ScheduleState.PAUSED:
             _, version = resumed(
@@ -61,7 +62,9 @@ class PreviewSchedule:
 def _preview(version: ScheduleVersion, *, after: datetime, count: int) -> Preview:
     # A version owns no fire before its start.
     after = max(after, version.effective_from - MILLISECOND)
-    return preview_of(version.rule, after=after, count=count, available_at=version.available_at)
+    return preview_of(
+        version.rule, after=after, count=count, available_at=version.fires.available_at
+    )
 
 
 def _nothing(after: datetime) -> Preview:

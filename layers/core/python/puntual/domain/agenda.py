@@ -4,10 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from puntual.domain.expression import NextFire, Rule
 from puntual.domain.instant import minute_of
-from puntual.domain.occurrence import Occurrence, available_at_of
-from puntual.domain.policies import Policies
+from puntual.domain.occurrence import VersionFires
 from puntual.domain.schedule import ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 
@@ -31,42 +29,21 @@ class Cursor:
         return minute_of(self.available_at)
 
 
-def cursor_at(
-    fire: datetime,
-    *,
-    key: ScheduleKey,
-    version: int,
-    rule: Rule,
-    policies: Policies,
-    next_fire: NextFire = Rule.next_fire,
-) -> Cursor:
+def cursor_at(fire: datetime, fires: VersionFires) -> Cursor:
     """Give the cursor that stands for one fire of a schedule version."""
-    occurrence = Occurrence(
-        tenant=key.tenant, schedule=key.schedule, version=version, scheduled_for=fire
-    )
     return Cursor(
-        tenant=key.tenant,
-        schedule=key.schedule,
-        version=version,
+        tenant=fires.tenant,
+        schedule=fires.schedule,
+        version=fires.version,
         scheduled_for=fire,
-        available_at=available_at_of(
-            occurrence, rule=rule, window=policies.window, next_fire=next_fire
-        ),
+        available_at=fires.available_at(fire),
     )
 
 
 def first_cursor(version: ScheduleVersion) -> Cursor | None:
     """Give the cursor that a new version starts with; only an active one has any."""
     fire = version.first_fire if version.state is ScheduleState.ACTIVE else None
-    if fire is None:
-        return None
-    return cursor_at(
-        fire,
-        key=version.key,
-        version=version.version,
-        rule=version.rule,
-        policies=version.policies,
-    )
+    return None if fire is None else cursor_at(fire, version.fires)
 
 
 def shard_of(key: ScheduleKey, shards: int) -> int:

@@ -13,19 +13,20 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from puntual.domain.errors import Rejected
+from puntual.domain.instant import DAY_SECONDS
 from puntual.domain.zone_names import canonical_zone, is_zone_name, spelling_of
 
-PERIOD_SECONDS = 48 * 86_400
+PERIOD_SECONDS = 48 * DAY_SECONDS
 """How much of a zone's history is worked out, and remembered, at once."""
 
-PROBE_SECONDS = 6 * 86_400
+PROBE_SECONDS = 6 * DAY_SECONDS
 """The closest two changes since 1900 in the zone data are 7 days apart."""
 
 USUAL_GRAIN_SECONDS = 15 * 60
 """Nearly all changes come at a quarter hour of UTC; periods and probes do."""
 
 PERIODS_KEPT_MAX = 8192
-WALL_SPREAD_SECONDS = 2 * 86_400
+WALL_SPREAD_SECONDS = 2 * DAY_SECONDS
 """More than any wall clock is ahead of or behind UTC, plus the longest jump of one."""
 
 ZONES_KEPT_MAX = 1024
@@ -60,8 +61,11 @@ def check_time_zone(name: object) -> str:
 
 @lru_cache(maxsize=ZONES_KEPT_MAX)
 def zone_named(name: str) -> ZoneInfo:
-    """Give the pinned rules of a name; aliases share what is worked out for their zone."""
-    return ZoneInfo(canonical_zone(name))
+    """Give the pinned rules of a name; aliases share what is worked out for their zone.
+
+    Raises `UnknownTimeZone` for a name that stands in old schedules, and is dropped since.
+    """
+    return ZoneInfo(canonical_zone(check_time_zone(name)))
 
 
 def stretch_at(zone: ZoneInfo, instant: int) -> Stretch:
@@ -160,4 +164,4 @@ def _change(zone: ZoneInfo, low: int, high: int) -> int:
 def _offset(zone: ZoneInfo, instant: int) -> int:
     offset = datetime.fromtimestamp(instant, zone).utcoffset()
     assert offset is not None
-    return offset.days * 86_400 + offset.seconds
+    return offset.days * DAY_SECONDS + offset.seconds

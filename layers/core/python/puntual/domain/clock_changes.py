@@ -14,19 +14,25 @@ from puntual.domain.civil_time import (
     stretches_between,
     zone_named,
 )
-from puntual.domain.cron_grammar import At, parse
-from puntual.domain.cron_search import CronClock, WallPattern
-from puntual.domain.expression import Fold, Gap, Rule, program_of
-from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT
+from puntual.domain.cron_grammar import At, CronFields, Rate, parse
+from puntual.domain.cron_search import CronClock, Passes, WallPattern
+from puntual.domain.expression import Rule, fires_after_gap, passes_of, program_of
+from puntual.domain.instant import (
+    DAY,
+    EPOCH,
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    SECOND,
+    instant_at,
+    near_calendar,
+    seconds_of,
+)
 
 STRETCHES_LOOKED_AT_MAX = 1024
 """A century and more, whatever the rule, though a stretch seems to end with each period of the
 zone's history; what lies beyond is left out, and the answer says so."""
 
 FIRES_OF_A_CHANGE_MAX = 24
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
 
 
 class ChangeKind(StrEnum):
@@ -43,6 +49,7 @@ class ClockChange:
     """The clocks change at `instant`: `count` times of the rule do not exist, or come twice.
 
     `first` and `last` of them are times on the wall. `fires` are the first few that they led to.
+    `pace_unbroken` says that skipping them leaves the pace of a rule of every hour as it is.
     """
 
     kind: ChangeKind
@@ -54,6 +61,7 @@ class ClockChange:
     last: datetime
     count: int
     fires: tuple[datetime, ...]
+    pace_unbroken: bool = False
 
     @property
     def times(self) -> str:
@@ -73,6 +81,8 @@ class ClockChange:
             what = f"{self.times} {'comes' if one else 'come'} twice in {zone}"
         it = "it fires" if one else "each fires"
         match self.kind:
+            case ChangeKind.SKIPPED if self.pace_unbroken:
+                outcome = "its pace goes on unbroken"
             case ChangeKind.SKIPPED:
                 outcome = f"{'that fire is' if one else 'those fires are'} skipped"
             case ChangeKind.SHIFTED:
@@ -106,13 +116,17 @@ class FireNote:
     sentence: str
 
 
+type _Between = Callable[[int, int], list[int]]
+"""Gives the times of low <= wall < high."""
+
+
 class _Times(NamedTuple):
     """The times on the wall that a rule names, and what becomes of the odd ones."""
 
-    between: Callable[[int, int], list[int]]
+    between: _Between
     moved_out_of_gaps: bool
-    first_pass: bool
-    second_pass: bool
+    passes: Passes
+    state_a_pace: bool
 
 
 def clock_changes_of(rule: Rule, *, after: datetime, through: datetime) -> ClockChanges:
@@ -126,12 +140,14 @@ def clock_changes_of(rule: Rule, *, after: datetime, through: datetime) -> Clock
         return ClockChanges(changes=(), through=through)
     zone = zone_named(rule.time_zone)
     if isinstance(program, CronClock):
-        start, end = _seconds(max(after, FIRST_INSTANT)), _seconds(min(through, LAST_INSTANT))
-        stretches, reached = _stretches_near(program.pattern, zone, start, end)
-        through = through if reached >= end else _EPOCH + reached * _SECOND
+        # What clocks do before the first fire does nothing to the rule.
+        start = max(after, (rule.start_at or FIRST_INSTANT) - DAY, FIRST_INSTANT)
+        end = seconds_of(min(through, LAST_INSTANT))
+        stretches, reached = _stretches_near(program.pattern, zone, seconds_of(start), end)
+        through = through if reached >= end else instant_at(reached)
     else:
         assert isinstance(parsed, At)
-        wall = _seconds(parsed.wall.replace(tzinfo=UTC))
+        wall = seconds_of(parsed.wall.replace(tzinfo=UTC))
         stretches = stretches_between(zone, wall - WALL_SPREAD_SECONDS, wall + WALL_SPREAD_SECONDS)
     changes = [_change(rule, times, stretch) for stretch in stretches]
     return ClockChanges(
@@ -149,7 +165,7 @@ def fire_notes_of(rule: Rule, fire: datetime) -> tuple[FireNote, ...]:
     times = _times_of(rule)
     if times is None:
         return ()
-    instant = _seconds(fire)
+    instant = seconds_of(fire)
     stretch = stretch_at(zone_named(rule.time_zone), instant)
     wall = instant + stretch.offset
     notes = []
@@ -158,7 +174,7 @@ def fire_notes_of(rule: Rule, fire: datetime) -> tuple[FireNote, ...]:
         also = "also " if times.between(wall, wall + 1) else ""
         sentence = f"It {also}stands for {change.times}, which the clocks jump over."
         notes.append(FireNote(kind=FireNoteKind.SHIFTED, sentence=sentence))
-    shown = (_EPOCH + wall * _SECOND).replace(tzinfo=None)
+    shown = instant_at(wall).replace(tzinfo=None)
     twice = f"{_clock(shown)} on {shown.date()} comes twice in {rule.time_zone}: this is the"
     if wall < stretch.start + stretch.offset_before:
         notes.append(FireNote(kind=FireNoteKind.SECOND, sentence=f"{twice} second pass."))
@@ -169,27 +185,24 @@ def fire_notes_of(rule: Rule, fire: datetime) -> tuple[FireNote, ...]:
 
 def _times_of(rule: Rule) -> _Times | None:
     program, parsed = program_of(rule), parse(rule.expression)
-    if isinstance(program, CronClock):
-        return _Times(
-            program.pattern.walls_between,
-            program.fire_after_gap,
-            program.passes.first,
-            program.passes.second,
-        )
-    if not isinstance(parsed, At) or not _in_calendar(parsed.wall):
+    if isinstance(parsed, Rate):
         return None
-    only = _seconds(parsed.wall.replace(tzinfo=UTC))
+    if isinstance(program, CronClock):
+        between: _Between = program.pattern.walls_between
+    elif isinstance(parsed, At) and near_calendar(parsed.wall.replace(tzinfo=UTC)):
+        between = _between_of(seconds_of(parsed.wall.replace(tzinfo=UTC)))
+    else:
+        return None
     return _Times(
-        lambda low, high: [only] if low <= only < high else [],
-        rule.gap is Gap.FIRE_AFTER,
-        # A one-time rule fires once, whatever the policy.
-        rule.fold is not Fold.SECOND,
-        rule.fold is Fold.SECOND,
+        between=between,
+        moved_out_of_gaps=fires_after_gap(parsed, rule.gap),
+        passes=passes_of(parsed, rule.fold),
+        state_a_pace=isinstance(parsed, CronFields) and parsed.is_interval,
     )
 
 
-def _in_calendar(wall: datetime) -> bool:
-    return FIRST_INSTANT.year < wall.year < LAST_INSTANT.year
+def _between_of(only: int) -> _Between:
+    return lambda low, high: [only] if low <= only < high else []
 
 
 def _stretches_near(
@@ -226,7 +239,7 @@ def _change(rule: Rule, times: _Times, stretch: Stretch) -> ClockChange | None:
         walls = times.between(
             max(start + after, first + before), min(start + before, last + after + 1)
         )
-        offsets = [before] * times.first_pass + [after] * times.second_pass
+        offsets = [before] * times.passes.first + [after] * times.passes.second
         kind = ChangeKind.DOUBLED if len(offsets) > 1 else ChangeKind.COLLAPSED
         fires = [wall - offset for offset in offsets for wall in walls]
     if not walls:
@@ -234,29 +247,33 @@ def _change(rule: Rule, times: _Times, stretch: Stretch) -> ClockChange | None:
     return ClockChange(
         kind=kind,
         time_zone=rule.time_zone,
-        instant=_EPOCH + start * _SECOND,
-        offset_before=before * _SECOND,
-        offset_after=after * _SECOND,
-        first=(_EPOCH + walls[0] * _SECOND).replace(tzinfo=None),
-        last=(_EPOCH + walls[-1] * _SECOND).replace(tzinfo=None),
+        instant=instant_at(start),
+        offset_before=before * SECOND,
+        offset_after=after * SECOND,
+        first=instant_at(walls[0]).replace(tzinfo=None),
+        last=instant_at(walls[-1]).replace(tzinfo=None),
         count=len(walls),
-        fires=tuple(_EPOCH + fire * _SECOND for fire in fires[:FIRES_OF_A_CHANGE_MAX]),
+        fires=tuple(instant_at(fire) for fire in fires[:FIRES_OF_A_CHANGE_MAX]),
+        pace_unbroken=kind is ChangeKind.SKIPPED and _follow_as_skipped(times, walls, stretch),
     )
+
+
+def _follow_as_skipped(times: _Times, walls: list[int], stretch: Stretch) -> bool:
+    """Whether as long after a gap as it is, the times are those that it skips."""
+    gap, end = stretch.offset - stretch.offset_before, stretch.start + stretch.offset
+    following = times.between(end, end + gap) if times.state_a_pace else []
+    return following == [wall + gap for wall in walls]
 
 
 def _bounds_of(rule: Rule) -> tuple[int, int]:
     """Give the first and the last whole second at which the rule may fire."""
-    first = -((_EPOCH - max(rule.start_at or FIRST_INSTANT, FIRST_INSTANT)) // _SECOND)
-    return first, _seconds(min(rule.end_at or LAST_INSTANT, LAST_INSTANT))
+    first = -((EPOCH - max(rule.start_at or FIRST_INSTANT, FIRST_INSTANT)) // SECOND)
+    return first, seconds_of(min(rule.end_at or LAST_INSTANT, LAST_INSTANT))
 
 
 def _is_ahead(change: ClockChange, after: datetime) -> bool:
     repeated = max(change.offset_before - change.offset_after, timedelta(0))
     return change.instant + repeated > after
-
-
-def _seconds(instant: datetime) -> int:
-    return (instant - _EPOCH) // _SECOND
 
 
 def _clock(wall: datetime) -> str:

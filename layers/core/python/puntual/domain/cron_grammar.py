@@ -25,6 +25,7 @@ HOURS_OF_A_DAY = 24
 DAYS_OF_A_WEEK = 7
 ALL_DAYS = frozenset(range(1, 32))
 SATURDAY, SUNDAY = 6, 7
+FEBRUARY = 2
 MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 FORMS = (
@@ -63,9 +64,25 @@ class CronFields:
         return len(self.hours) == HOURS_OF_A_DAY
 
     @property
+    def names_whole_months(self) -> bool:
+        """Whether the day-of-month field names every day, however it is written."""
+        return len(self.days | ({max(ALL_DAYS)} if self.last_day else set())) == len(ALL_DAYS)
+
+    @property
+    def names_whole_weeks(self) -> bool:
+        return len(self.weekdays) == DAYS_OF_A_WEEK
+
+    @property
+    def names_every_day_of_its_months(self) -> bool:
+        """Whether no day of them is left out; both day fields set mean either-or."""
+        if self.any_day or self.any_weekday:
+            return self.names_whole_months and self.names_whole_weeks
+        return self.names_whole_months or self.names_whole_weeks
+
+    @property
     def names_every_day(self) -> bool:
         every_month = len(self.months) == len(MONTH_LENGTHS)
-        return self.any_day and self.any_weekday and every_month and self.years is None
+        return every_month and self.years is None and self.names_every_day_of_its_months
 
     def names(self, day: date) -> bool:
         """Whether `day` is one of its days; what the cron library finds by searching."""
@@ -152,6 +169,16 @@ class At:
 type Parsed = CronFields | Rate | At
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OversizedStep:
+    """A step that its field has no room for: only `first` is left of `term`."""
+
+    term: str
+    field: str
+    first: int
+    step: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Field:
     """A field of a dialect; compared by identity, so that terms are remembered by it."""
@@ -165,6 +192,14 @@ class _Field:
     wraps: bool = True
     start_step: bool = True  # n/step
     steps: bool = True
+
+    @property
+    def last_of_star(self) -> int:
+        return self.star_high or self.high
+
+    @property
+    def size(self) -> int:
+        return self.last_of_star - self.low + 1
 
     def refuse(self, value: str, because: str = "") -> InvalidExpression:
         hint = f" ({because})" if because else ""
@@ -194,7 +229,7 @@ _WEEKDAY = _Field(
     0,
     7,
     "0-7 (0 and 7 are Sunday) or SUN-SAT with , - and steps over * or a range, n#1 to n#5, "
-    "L0 to L7",
+    "L0 to L7 (L5 is the last Friday)",
     {name: number for number, name in enumerate(_DAY_NAMES)},
     star_high=6,
     start_step=False,
@@ -203,7 +238,8 @@ _EVENTBRIDGE_WEEKDAY = _Field(
     "day-of-week",
     1,
     7,
-    "1-7 (1 is Sunday) or SUN-SAT with , - *, ?, or one of L, nL, n#1 to n#5 alone",
+    "1-7 (1 is Sunday) or SUN-SAT with , - *, ?, or one of L, nL (6L is the last Friday), n#1 to "
+    "n#5 alone",
     {name: number for number, name in enumerate(_DAY_NAMES, 1)},
     steps=False,
 )
@@ -226,6 +262,8 @@ _WRAPPED = re.compile(r"(cron|rate|at)\((.*)\)")
 _ITEM = re.compile(r"(?:(\*)|([A-Z0-9]+)(?:-([A-Z0-9]+))?)(?:/([0-9]+))?")
 _NEAREST = re.compile(r"([0-9]+)W")
 _ORDINAL = re.compile(r"([A-Z0-9]+)#([0-9]+)")
+_LAST_WEEKDAY = re.compile(r"L[0-7]")
+_EVENTBRIDGE_LAST_WEEKDAY = re.compile(r"[1-7]L")
 _HASH = re.compile(r"H(?:\(([0-9]+)-([0-9]+)\))?(?:/([0-9]+))?")
 _RATE = re.compile(r"\s*([0-9]+)\s+(minute|hour|day)s?\s*")
 _AT = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})\s*")
@@ -259,17 +297,45 @@ def check_text(expression: object) -> str:
     return expression
 
 
+def oversized_steps(expression: str) -> tuple[OversizedStep, ...]:
+    """Find the steps of a checked expression that are longer than their field."""
+    wrapped = _WRAPPED.fullmatch(expression.strip(" \t"))
+    text = expression if wrapped is None else wrapped[2]
+    # The year of cron(…) has no room for a step that anyone would write.
+    terms = (
+        (_ITEM.fullmatch(term), field)
+        for terms, field in zip(text.upper().split(), _UNIX_FIELDS, strict=False)
+        for term in terms.split(",")
+    )
+    return tuple(
+        OversizedStep(
+            term=matched[0],
+            field=field.name,
+            first=field.low if matched[1] else _number(matched[2], field),
+            step=int(matched[4]),
+        )
+        for matched, field in terms
+        if matched is not None and matched[4] is not None and int(matched[4]) > field.size
+    )
+
+
 def expand_hashes(expression: str, hash_key: str) -> str:
     """Put a number that `hash_key` decides for each H of a unix expression; else unchanged."""
     fields = expression.split()
     if _WRAPPED.fullmatch(expression.strip()) or len(fields) != len(_UNIX_FIELDS):
         return expression
     expanded = [
-        ",".join(_hashed(item, field, hash_key) for item in text.upper().split(","))
+        [_hashed(item, field, hash_key) for item in text.upper().split(",")]
         for text, field in zip(fields, _UNIX_FIELDS, strict=True)
     ]
-    unhashed = [text.upper() for text in fields]
-    return expression if expanded == unhashed else " ".join(expanded)
+    if [",".join(items) for items in expanded] == [text.upper() for text in fields]:
+        return expression
+    # H stands for the same number wherever it is in a field, so a list may say it twice.
+    written = " ".join(",".join(dict.fromkeys(items)) for items in expanded)
+    if len(written) > EXPRESSION_LENGTH_MAX:
+        allowed = f"at most {EXPRESSION_LENGTH_MAX} characters with numbers in the place of H"
+        raise InvalidExpression(expression, allowed)
+    return written
 
 
 def _hashed(item: str, field: _Field, hash_key: str) -> str:
@@ -279,7 +345,7 @@ def _hashed(item: str, field: _Field, hash_key: str) -> str:
     if not hash_key:
         raise field.refuse(item, "H needs the id of a schedule")
     first, last, step_text = matched.groups()
-    low, high = field.low, field.star_high or field.high
+    low, high = field.low, field.last_of_star
     if first is not None:
         low, high = _number(first, field), _number(last, field)
         if low > high:
@@ -320,6 +386,10 @@ def _at(inner: str) -> At:
 
 def _unix(text: str) -> CronFields:
     fields = text.upper().split()
+    if len(fields) == _EVENTBRIDGE_FIELD_COUNT:
+        raise InvalidExpression(
+            text, "five unix cron fields: seconds are not supported; cron(six fields) takes six"
+        )
     if len(fields) != len(_UNIX_FIELDS):
         raise InvalidExpression(text, FORMS)
     minute, hour, day, month, weekday = fields
@@ -359,8 +429,7 @@ def _check_both_days(day: str, weekday: str, parsed: CronFields) -> None:
 
 
 def _spelt_out(text: str, field: _Field) -> str:
-    low, high = field.low, field.star_high or field.high
-    return text.replace("*", f"{low}-{high}")
+    return text.replace("*", f"{field.low}-{field.last_of_star}")
 
 
 def _eventbridge(inner: str) -> CronFields:
@@ -402,6 +471,9 @@ def _days(text: str, field: _Field) -> tuple[frozenset[int], bool, int | None]:
         return frozenset(), False, _number(matched[1], field)
     items = text.split(",")
     numbers = [item for item in items if item != "L"]
+    for item in numbers:
+        if "L" in item:
+            raise field.refuse(item, "L stands alone in a term: L-n and LW are not supported")
     days: frozenset[int] = frozenset().union(*(_expand(item, field) for item in numbers))
     return days, len(numbers) < len(items), None
 
@@ -418,7 +490,7 @@ def _unix_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
 
 
 def _unix_ordinal(item: str) -> str | None:
-    if re.fullmatch(r"L[0-7]", item):
+    if _LAST_WEEKDAY.fullmatch(item):
         return f"L{int(item[1:]) % DAYS_OF_A_WEEK}"
     return _nth_weekday(item, _WEEKDAY, sunday=0)
 
@@ -427,7 +499,7 @@ def _eventbridge_weekdays(text: str) -> tuple[frozenset[int], tuple[str, ...]]:
     field = _EVENTBRIDGE_WEEKDAY
     if text == "L":
         return frozenset({DAYS_OF_A_WEEK - 1}), ()
-    if re.fullmatch(r"[1-7]L", text):
+    if _EVENTBRIDGE_LAST_WEEKDAY.fullmatch(text):
         return frozenset(), (f"L{int(text[0]) - 1}",)
     ordinal = _nth_weekday(text, field, sunday=1)
     if ordinal is not None:
@@ -461,7 +533,7 @@ def _expand(item: str, field: _Field) -> frozenset[int]:
     step = 1 if step_text is None else int(step_text)
     if step == 0 or (step_text is not None and not field.steps):
         raise field.refuse(item, "a step is at least 1" if field.steps else "no steps here")
-    star_high = field.star_high or field.high
+    star_high = field.last_of_star
     if star is not None:
         return frozenset(range(field.low, star_high + 1, step))
     first = _number(first_text, field)

@@ -11,6 +11,7 @@ from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyp
 
 from puntual.domain.civil_time import WALL_SPREAD_SECONDS, Stretch, stretch_at
 from puntual.domain.cron_grammar import CronFields
+from puntual.domain.instant import DAY_MINUTES, DAY_SECONDS, EPOCH
 
 YEARS_BETWEEN_MATCHES_MAX = 50
 """29 February on one weekday recurs within 40 years, also across a century that is no leap year."""
@@ -27,12 +28,9 @@ SHAPES_KNOWN_MAX = 512
 STRETCHES_MAX = 4096
 """A rule whose every match is missing moves on about four times a year."""
 
-SECONDS_OF_A_YEAR = 366 * 86_400
+SECONDS_OF_A_YEAR = 366 * DAY_SECONDS
 
-DAY_SECONDS = 86_400
-DAY_MINUTES = 24 * 60
-
-_EPOCH = date(1970, 1, 1)
+_EPOCH_DAY = EPOCH.date()
 
 
 class WallPattern:
@@ -130,7 +128,7 @@ class WallPattern:
                 return found
             if resume == date.max:
                 return None
-            day = (resume - _EPOCH).days
+            day = (resume - _EPOCH_DAY).days
         return None
 
     def _calendar_day_from(self, day: int) -> int | None:
@@ -185,7 +183,7 @@ class WallPattern:
         """
         if self._years is None and self._nearest_weekday is None and self._only_as_last is None:
             return None
-        day = _EPOCH + timedelta(days=day_number)
+        day = _EPOCH_DAY + timedelta(days=day_number)
         if self._years is not None:
             following = bisect_right(self._years, day.year)
             if following == 0 or self._years[following - 1] != day.year:
@@ -204,8 +202,8 @@ class WallPattern:
 
 def _place_in_year(day: int) -> tuple[int, int, tuple[int, bool, int]]:
     """Give the first day of a day's year, that year's length, and its shape with the day in it."""
-    year = (_EPOCH + timedelta(days=day)).year
-    new_year = (date(year, 1, 1) - _EPOCH).days
+    year = (_EPOCH_DAY + timedelta(days=day)).year
+    new_year = (date(year, 1, 1) - _EPOCH_DAY).days
     leap = isleap(year)
     return new_year, 365 + leap, (new_year % 7, leap, day - new_year)
 

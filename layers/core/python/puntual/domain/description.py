@@ -14,13 +14,12 @@ from typing import assert_never
 from puntual.domain.cron_grammar import (
     DAYS_OF_A_WEEK,
     HOURS_OF_A_DAY,
-    MONTH_LENGTHS,
     At,
     CronFields,
     Parsed,
     Rate,
 )
-from puntual.domain.instant import DAY, MINUTE, brief_text_of
+from puntual.domain.instant import DAY, HOUR_MINUTES, MINUTE, brief_text_of
 
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 # fmt: off
@@ -37,8 +36,6 @@ TIMES_LISTED_MAX = 4
 RANGE_LENGTH_MIN = 3
 STEPS_MIN = 5
 """Members that a range, or a range in steps, has at least; fewer are listed."""
-
-MINUTES_OF_AN_HOUR = 60
 
 
 def sentence_of(
@@ -93,7 +90,7 @@ def _cron(fields: CronFields) -> str:
 def _times(minutes: frozenset[int], hours: frozenset[int]) -> str:
     if len(hours) == HOURS_OF_A_DAY:
         return _of_every_hour(minutes)
-    times = sorted(hour * MINUTES_OF_AN_HOUR + minute for hour in hours for minute in minutes)
+    times = sorted(hour * HOUR_MINUTES + minute for hour in hours for minute in minutes)
     pace = _step(times)
     if len(times) > TIMES_LISTED_MAX and pace is not None:
         every = _every(pace * MINUTE)
@@ -101,48 +98,32 @@ def _times(minutes: frozenset[int], hours: frozenset[int]) -> str:
     if len(times) <= TIMES_LISTED_MAX or len(minutes) == 1:
         return f"at {listed([_clock(time) for time in times])}"
     of_hours = _counted("hour", hours)
-    if len(minutes) == MINUTES_OF_AN_HOUR:
+    if len(minutes) == HOUR_MINUTES:
         return f"every minute of {of_hours}"
     return f"at {_counted('minute', minutes, steps=True)} of {of_hours}"
 
 
 def _of_every_hour(minutes: frozenset[int]) -> str:
-    step = MINUTES_OF_AN_HOUR // len(minutes)
-    if len(minutes) > 1 and minutes == frozenset(range(0, MINUTES_OF_AN_HOUR, step)):
+    step = HOUR_MINUTES // len(minutes)
+    if len(minutes) > 1 and minutes == frozenset(range(0, HOUR_MINUTES, step)):
         return _every(step * MINUTE)
     return f"every hour at {_counted('minute', minutes, steps=True)}"
 
 
 def _days(fields: CronFields) -> str:
     every_month, months = len(fields.months) == len(MONTHS), _months(fields.months)
-    if _names_every_day(fields):
+    if fields.names_every_day_of_its_months:
         if not every_month:
             return f"on every day of {months}"
         return "" if fields.is_interval else "every day"
     either = []
-    if not fields.any_day and not _whole_month(fields):
+    if not fields.any_day and not fields.names_whole_months:
         either.append(f"{_days_of_month(fields)} of {months}")
     if fields.ordinal_weekdays:
         either.append(f"{_ordinal_weekdays(fields.ordinal_weekdays)} of {months}")
-    elif not fields.any_weekday and not _whole_week(fields):
+    elif not fields.any_weekday and not fields.names_whole_weeks:
         either.append(_weekdays(fields.weekdays) + ("" if every_month else f" in {months}"))
     return " or ".join(either)
-
-
-def _names_every_day(fields: CronFields) -> bool:
-    """Either day field may cover every day without being `*`; both set mean either-or."""
-    month, week = _whole_month(fields), _whole_week(fields)
-    if fields.any_day or fields.any_weekday:
-        return month and week
-    return month or week
-
-
-def _whole_month(fields: CronFields) -> bool:
-    return len(fields.days) == max(MONTH_LENGTHS)
-
-
-def _whole_week(fields: CronFields) -> bool:
-    return len(fields.weekdays) == DAYS_OF_A_WEEK
 
 
 def _days_of_month(fields: CronFields) -> str:
@@ -180,7 +161,7 @@ def _months(months: frozenset[int]) -> str:
 
 
 def _every(interval: timedelta) -> str:
-    hours, minutes = divmod(interval // MINUTE, MINUTES_OF_AN_HOUR)
+    hours, minutes = divmod(interval // MINUTE, HOUR_MINUTES)
     days = interval // DAY
     if days > 1 and interval == days * DAY:
         return f"every {days} days of 24 hours"
@@ -191,7 +172,7 @@ def _every(interval: timedelta) -> str:
 
 
 def _clock(minute_of_day: int) -> str:
-    hour, minute = divmod(minute_of_day, MINUTES_OF_AN_HOUR)
+    hour, minute = divmod(minute_of_day, HOUR_MINUTES)
     return f"{hour:02}:{minute:02}"
 
 

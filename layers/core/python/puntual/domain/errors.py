@@ -12,8 +12,8 @@ class Rejected(PuntualError):
     """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
-        what = "nothing" if value is None else _cut(repr(value))
-        super().__init__(f"{field}: {what} is not allowed; allowed: {allowed}")
+        what = "it is missing" if value is None else f"{_cut(repr(value))} is not allowed"
+        super().__init__(f"{field}: {what}; allowed: {allowed}")
         self.field, self.value, self.allowed = field, _shown(value), allowed
 
 

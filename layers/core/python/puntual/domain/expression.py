@@ -30,7 +30,17 @@ from puntual.domain.cron_grammar import (
 from puntual.domain.cron_search import CronClock, Passes
 from puntual.domain.description import sentence_of
 from puntual.domain.errors import Rejected
-from puntual.domain.instant import FIRST_INSTANT, LAST_INSTANT, brief_text_of, in_calendar
+from puntual.domain.instant import (
+    DAY,
+    FIRST_INSTANT,
+    INSTANT_STEP,
+    LAST_INSTANT,
+    in_calendar,
+    instant_at,
+    near_calendar,
+    seconds_of,
+    text_of,
+)
 
 __all__ = [
     "AtInThePast",
@@ -54,15 +64,10 @@ LOOK_BACK_STEPS_MAX = 10
 HALVINGS_MAX = 64
 """Halves 255 years of microseconds down to one."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
-_INSTANT_STEP = timedelta(microseconds=1)
-
-
 type NextFireAfter = Callable[[datetime], datetime | None]
 """Finds the first fire strictly after an instant."""
 
-type _Program = CronClock | Rate | datetime | None
+type Program = CronClock | Rate | datetime | None
 """What evaluates a rule; for at() the one instant, None if the clocks jump over it."""
 
 
@@ -127,25 +132,24 @@ class Rule:
 
     def next_fire(self, after: datetime) -> datetime | None:
         """Find the first fire strictly after `after`."""
-        program = _program(self.expression, self.time_zone, self.gap, self.fold)
-        return self._next_of(program, after)
+        return self._next_of(program_of(self), after)
 
     def next_fire_by(self, zone: ZoneInfo) -> NextFireAfter:
         """Give `next_fire` as it is where the clocks go by `zone`, not by their pinned rules."""
         program = _built(self.expression, zone, self.gap, self.fold)
         return lambda after: self._next_of(program, after)
 
-    def _next_of(self, program: _Program, after: datetime) -> datetime | None:
+    def _next_of(self, program: Program, after: datetime) -> datetime | None:
         if self.start_at is not None and after < self.start_at:
-            after = self.start_at - _INSTANT_STEP
+            after = self.start_at - INSTANT_STEP
         if after >= LAST_INSTANT:
             return None
         after = max(after, FIRST_INSTANT)
         fire: datetime | None
         if isinstance(program, CronClock):
             # Whole seconds suffice: a cron never fires within one.
-            instant = program.next_after((after - _EPOCH) // _SECOND)
-            fire = None if instant is None else _EPOCH + timedelta(seconds=instant)
+            instant = program.next_after(seconds_of(after))
+            fire = None if instant is None else instant_at(instant)
         elif isinstance(program, Rate):
             fire = _next_step(program, self.anchor, after)
         else:
@@ -278,33 +282,60 @@ def _no_fire(rule: Rule, now: datetime) -> NeverFires:
         return NeverFires(
             "end_at", _shown(rule.end_at), f"not before the first fire, {_shown(first)}"
         )
-    if not isinstance(parse(rule.expression), At):
-        return NeverFires("expression", rule.expression, f"a rule with a fire after {_shown(now)}")
-    if open_ended.next_fire(FIRST_INSTANT) is None:
+    parsed = parse(rule.expression)
+    if isinstance(parsed, At):
+        return _no_single_fire(rule, parsed, now)
+    between = f"after {_shown(now)} and before {_shown(LAST_INSTANT)}"
+    allowed = f"a rule with a fire {between}{_why_never(rule, parsed, now)}"
+    return NeverFires("expression", rule.expression, allowed)
+
+
+def _no_single_fire(rule: Rule, at: At, now: datetime) -> NeverFires:
+    fire, wall = program_of(rule), at.wall.replace(tzinfo=UTC)
+    if fire is None and near_calendar(wall):
         return NeverFires(
             "expression",
             rule.expression,
             f"a time that the clocks of {rule.time_zone} show: they jump over this one, which "
             "only the gap policy fire_after accepts",
         )
+    if wall > LAST_INSTANT - DAY:
+        allowed = f"a time before {_shown(LAST_INSTANT)}"
+        return NeverFires("expression", rule.expression, allowed)
     return AtInThePast("expression", rule.expression, f"a time after {_shown(now)}")
 
 
+def _why_never(rule: Rule, parsed: CronFields | Rate, now: datetime) -> str:
+    """Say why a rule has no fire left where that takes no search; else nothing."""
+    if not isinstance(parsed, CronFields):
+        return ""
+    if parsed.calendar_for_croniter is None:
+        return ": no month that it names has such a day"
+    if parsed.years is not None and max(parsed.years) < now.year:
+        return f": its last year, {max(parsed.years)}, has passed"
+    if replace(rule, gap=Gap.FIRE_AFTER).next_fire(now) is not None:
+        return (
+            f": the clocks of {rule.time_zone} jump over each of its times, which only the gap "
+            "policy fire_after accepts"
+        )
+    return ""
+
+
 def _shown(instant: datetime | None) -> str:
-    return "" if instant is None else brief_text_of(instant)
+    return "" if instant is None else text_of(instant)
 
 
-def program_of(rule: Rule) -> CronClock | Rate | datetime | None:
+def program_of(rule: Rule) -> Program:
     """Give what evaluates a rule; for at() the one instant, None if the clocks jump over it."""
     return _program(rule.expression, rule.time_zone, rule.gap, rule.fold)
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
-def _program(expression: str, time_zone: str, gap: Gap, fold: Fold) -> _Program:
+def _program(expression: str, time_zone: str, gap: Gap, fold: Fold) -> Program:
     return _built(expression, zone_named(time_zone), gap, fold)
 
 
-def _built(expression: str, zone: ZoneInfo, gap: Gap, fold: Fold) -> _Program:
+def _built(expression: str, zone: ZoneInfo, gap: Gap, fold: Fold) -> Program:
     parsed = parse(expression)
     if isinstance(parsed, Rate):
         return parsed
@@ -333,12 +364,12 @@ def passes_of(parsed: CronFields | At, fold: Fold) -> Passes:
 
 
 def _instant_of(at: At, zone: ZoneInfo, gap: Gap, fold: Fold) -> datetime | None:
-    if not FIRST_INSTANT.year < at.wall.year < LAST_INSTANT.year:
+    if not near_calendar(at.wall.replace(tzinfo=UTC)):
         return None
-    wall = (at.wall.replace(tzinfo=UTC) - _EPOCH) // _SECOND
+    wall = seconds_of(at.wall.replace(tzinfo=UTC))
     instants = instants_of(zone, wall)
     if instants:
         instant: int | None = instants[-1 if fold is Fold.SECOND else 0]
     else:
         instant = end_of_gap(zone, wall) if gap is Gap.FIRE_AFTER else None
-    return None if instant is None else _EPOCH + timedelta(seconds=instant)
+    return None if instant is None else instant_at(instant)

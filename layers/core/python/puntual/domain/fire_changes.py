@@ -1,16 +1,15 @@
 """What an edit does to a schedule's fires: which appear, vanish, move or stay as they are."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
-from heapq import merge
-from itertools import islice
 from zoneinfo import ZoneInfo
 
 from puntual.domain.civil_time import date_in, midnight_of, zone_named
 from puntual.domain.expression import Rule
+from puntual.domain.fire_sequences import fires_after, side_by_side
 from puntual.domain.instant import MILLISECOND
 
 FIRES_COMPARED_MAX = 10_000
@@ -43,11 +42,15 @@ class FireChanges:
     """Each fire of start <= it < through in one class; a move may end or begin after that.
 
     `compared` counts the fires of both rules in there. `complete` says that it is the whole span.
+    `next_before` and `next_after` are the first fires from `start` on, however far ahead, of the
+    old and of the new rule.
     """
 
     start: datetime
     through: datetime
     complete: bool
+    next_before: datetime | None
+    next_after: datetime | None
     compared: int = 0
     unchanged: int = 0
     appear: tuple[datetime, ...] = ()
@@ -60,16 +63,11 @@ class _Known:
     """Every fire of both rules with after < it < before."""
 
     fires: Sides
+    left: Sides
+    """Those that only one rule has."""
+
     after: datetime
     before: datetime
-
-    def left(self) -> Sides:
-        """Give the fires that only one rule has."""
-        old, new = self.fires
-        stay = set(old) & set(new)
-        return [fire for fire in old if fire not in stay], [
-            fire for fire in new if fire not in stay
-        ]
 
 
 def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> FireChanges:
@@ -79,20 +77,26 @@ def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> F
     pair has passed, the new one appears, and the other way round.
     """
     end = start + span
+    next_before, next_after = (rule.next_fire(start - MILLISECOND) for rule in (old, new))
     if old == new:
-        return FireChanges(start=start, through=end, complete=True)
+        return FireChanges(
+            start=start,
+            through=end,
+            complete=True,
+            next_before=next_before,
+            next_after=next_after,
+        )
     zones = [zone_named(name) for name in sorted({old.time_zone, new.time_zone})]
     known = _known(old, new, start=start, end=end, zones=zones)
     # A day that is known in part would pair what does not belong together.
     whole_until = min(midnight_of(zone, date_in(zone, known.before)) for zone in zones)
     through = min(end, whole_until)
-    left = known.left()
-    pairs = _one_off_pair(old, new, start) or _pairs(left, known, zones)
+    pairs = _one_off_pair(old, new, next_before, next_after) or _pairs(known, zones)
     move = sorted(pair for pair in pairs if start <= min(pair) < through)
     moved = {before for before, _ in move}, {after for _, after in move}
     vanish, appear = (
         tuple(fire for fire in fires if start <= fire < through and fire not in gone)
-        for fires, gone in zip(left, moved, strict=True)
+        for fires, gone in zip(known.left, moved, strict=True)
     )
     held, come = (sum(start <= fire < through for fire in fires) for fires in known.fires)
     ended = sum(before < through for before, _ in move)
@@ -100,6 +104,8 @@ def fire_changes(old: Rule, new: Rule, *, start: datetime, span: timedelta) -> F
         start=start,
         through=through,
         complete=through == end,
+        next_before=next_before,
+        next_after=next_after,
         compared=held + come,
         unchanged=held - len(vanish) - ended,
         appear=appear,
@@ -119,35 +125,33 @@ def _known(
         midnights = (midnight_of(zone, date_in(zone, start)) for zone in zones)
         after = min(midnights) - MILLISECOND
     before = end + AROUND
-    walk = merge(
-        ((fire, 0) for fire in _fires(old, after, before)),
-        ((fire, 1) for fire in _fires(new, after, before)),
-    )
-    walked = list(islice(walk, FIRES_COMPARED_MAX + 1))
-    if len(walked) > FIRES_COMPARED_MAX:
-        before, _ = walked.pop()
-    fires: Sides = ([], [])
-    for fire, side in walked:
-        fires[side].append(fire)
-    return _Known(fires=fires, after=after, before=before)
+    fires, left = _nothing(), _nothing()
+    walked = 0
+    both = side_by_side(fires_after(old.next_fire, after), fires_after(new.next_fire, after))
+    for beside in both:
+        walked += beside.in_old + beside.in_new
+        if walked > FIRES_COMPARED_MAX:
+            before = min(before, beside.fire)
+        if beside.fire >= before:
+            break
+        for side, has_it in enumerate((beside.in_old, beside.in_new)):
+            if has_it:
+                fires[side].append(beside.fire)
+                if beside.in_old != beside.in_new:
+                    left[side].append(beside.fire)
+    return _Known(fires=fires, left=left, after=after, before=before)
 
 
-def _fires(rule: Rule, after: datetime, before: datetime) -> Iterator[datetime]:
-    fire = rule.next_fire(after)
-    while fire is not None and fire < before:
-        yield fire
-        fire = rule.next_fire(fire)
-
-
-def _one_off_pair(old: Rule, new: Rule, start: datetime) -> list[Pair]:
+def _one_off_pair(
+    old: Rule, new: Rule, before: datetime | None, after: datetime | None
+) -> list[Pair]:
     """Pair one-offs however far apart they are, since each stands for the whole schedule."""
     if not (old.is_one_off and new.is_one_off):
         return []
-    before, after = (rule.next_fire(start - MILLISECOND) for rule in (old, new))
     return [(before, after)] if before and after and before != after else []
 
 
-def _pairs(left: Sides, known: _Known, zones: Sequence[ZoneInfo]) -> list[Pair]:
+def _pairs(known: _Known, zones: Sequence[ZoneInfo]) -> list[Pair]:
     """Pair on each day first, and what is left in each week or in each month.
 
     Only where as many fires go as come, in order. Of the two zones' days, of weeks that begin on
@@ -158,7 +162,7 @@ def _pairs(left: Sides, known: _Known, zones: Sequence[ZoneInfo]) -> list[Pair]:
     options = []
     for zone in zones:
         first, last = date_in(zone, known.after), date_in(zone, known.before)
-        days = _by_day(left, zone)
+        days = _by_day(known.left, zone)
         pairs = [pair for sides in days.values() for pair in _zipped(sides)]
         rest = {day: days[day] for day in sorted(days) if not _zipped(days[day])}
         for period_of in PERIODS:

@@ -5,25 +5,31 @@ thousands of instants is a few operations on whole integers, the same for one fi
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache, lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from puntual.domain.civil_time import Stretch, check_time_zone, stretch_at, zone_named
 from puntual.domain.cron_grammar import At, CronFields, Rate, parse
-from puntual.domain.cron_search import DAY_MINUTES, DAY_SECONDS, Passes, walls_of
+from puntual.domain.cron_search import Passes, walls_of
 from puntual.domain.expression import Rule, fires_after_gap, passes_of
-from puntual.domain.instant import DAY, MINUTE
+from puntual.domain.instant import (
+    DAY,
+    DAY_MINUTES,
+    DAY_SECONDS,
+    EPOCH,
+    HOUR_MINUTES,
+    INSTANT_STEP,
+    MINUTE,
+    seconds_of,
+)
 
 EVERY_MINUTE = (1 << DAY_MINUTES) - 1
-HOUR_MINUTES = 60
 MASKS_KEPT_MAX = 4096
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_DAY = _EPOCH.toordinal()
+_EPOCH_DAY = EPOCH.toordinal()
 _NO_TIME = timedelta(0)
-_INSTANT_STEP = timedelta(microseconds=1)
 
 
 class _Piece(NamedTuple):
@@ -54,7 +60,7 @@ class FireMinutes:
     def __init__(self, start: datetime) -> None:
         assert start.second == start.microsecond == 0
         self._start = start
-        self._seconds = (start - _EPOCH) // timedelta(seconds=1)
+        self._seconds = seconds_of(start)
         self._walls_known: dict[tuple[str, Passes], _Walls] = {}
 
     def of(self, rule: Rule) -> int:
@@ -89,7 +95,7 @@ class FireMinutes:
         return self._within_bounds(bits, rule, into_minute)
 
     def _of_single_fire(self, rule: Rule) -> int:
-        fire = rule.next_fire(self._start - _INSTANT_STEP)
+        fire = rule.next_fire(self._start - INSTANT_STEP)
         if fire is None or fire >= self._start + DAY:
             return 0
         return 1 << (fire - self._start) // MINUTE

@@ -6,11 +6,10 @@ from datetime import datetime
 from heapq import nlargest
 from typing import NamedTuple
 
-from puntual.domain.cron_search import DAY_MINUTES
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Rule
-from puntual.domain.fire_minutes import EVERY_MINUTE, HOUR_MINUTES, FireMinutes
-from puntual.domain.instant import DAY, MINUTE, minute_of
+from puntual.domain.fire_minutes import EVERY_MINUTE, FireMinutes
+from puntual.domain.instant import DAY, DAY_MINUTES, HOUR_MINUTES, MINUTE, minute_of
 
 BUSIEST_SHOWN_MAX = 10
 HERDS_SHOWN_MAX = 5
@@ -36,19 +35,21 @@ class RulePage:
     """The rules of some active schedules of a tenant, chosen by nothing that they say.
 
     `share` is about how much of all of them it is, in (0, 1]; pages do not overlap. `unreadable`
-    are the schedules whose rules are not among `counts`, since they could not be read.
+    are the schedules whose rules are not among `counts`, since they could not be read;
+    `unreadable_rule` is the text of one of these.
     """
 
     counts: tuple[RuleCount, ...]
     share: float
     unreadable: int = 0
+    unreadable_rule: str | None = None
 
     @property
     def schedules(self) -> int:
         return sum(count.schedules for count in self.counts) + self.unreadable
 
 
-class Written(NamedTuple):
+class ZonedExpression(NamedTuple):
     """What a rule's author wrote of it."""
 
     expression: str
@@ -58,7 +59,7 @@ class Written(NamedTuple):
 class Herd(NamedTuple):
     """Schedules of one expression and zone that fire together."""
 
-    written: Written
+    zoned: ZonedExpression
     fires: int
 
 
@@ -66,7 +67,7 @@ class Herd(NamedTuple):
 class ExpressionForecast:
     """What the schedules of one expression and zone make of the day together."""
 
-    written: Written
+    zoned: ZonedExpression
     schedules: int
     fires: int
     minute_0_fires: int
@@ -87,6 +88,7 @@ class Forecast:
 
     `share` is that of the active schedules that were read, in (0, 1]; below 1, all numbers but
     `schedules_read`, `unreadable` and `distinct_expressions` are estimates for all of them.
+    `unreadable_rule` is an example of the unreadable ones, for whoever runs Puntual.
     """
 
     start: datetime
@@ -100,6 +102,7 @@ class Forecast:
     schedules: int
     schedules_read: int
     unreadable: int
+    unreadable_rule: str | None
     share: float
 
     @property
@@ -127,18 +130,18 @@ class Forecast:
             f"{1 / HOUR_MINUTES:.0%}: H in the minute field of a unix expression gives each "
             "schedule a minute of its own."
         )
-        written, fires = self.minute_0_herds[0]
-        spread = spread_by_hash(written.expression)
+        zoned, fires = self.minute_0_herds[0]
+        spread = spread_by_hash(zoned.expression)
         if spread is None:
             return (hint,)
-        herd = f"{fires} of them come from {written.expression} in {written.time_zone}"
+        herd = f"{fires} of them come from {zoned.expression} in {zoned.time_zone}"
         return (hint, f"{herd}; {spread} would spread them.")
 
 
-class _Line(NamedTuple):
+class _ExpressionMinutes(NamedTuple):
     """An expression: how many of its schedules fire in which minutes, as bits, and all of them."""
 
-    written: Written
+    zoned: ZonedExpression
     rules: Mapping[int, int]
     schedules: int
 
@@ -152,29 +155,33 @@ class _Line(NamedTuple):
 class _Read:
     """What pages came to."""
 
-    by_text: dict[Written, dict[int, int]] = field(default_factory=dict)
+    by_text: dict[ZonedExpression, dict[int, int]] = field(default_factory=dict)
     share: float = 0.0
     unreadable: int = 0
+    unreadable_rule: str | None = None
 
     def take(self, page: RulePage, minutes_of: Callable[[Rule], int]) -> None:
         self.share += page.share
         self.unreadable += page.unreadable
+        self.unreadable_rule = self.unreadable_rule or page.unreadable_rule
         for rule, schedules in page.counts:
             try:
                 bits = minutes_of(rule)
             except Rejected:
                 self.unreadable += schedules
+                self.unreadable_rule = self.unreadable_rule or rule.expression
                 continue
-            rules = self.by_text.setdefault(Written(rule.expression, rule.time_zone), {})
+            rules = self.by_text.setdefault(ZonedExpression(rule.expression, rule.time_zone), {})
             rules[bits] = rules.get(bits, 0) + schedules
 
-    def lines(self) -> list[_Line]:
+    def expressions(self) -> list[_ExpressionMinutes]:
         """Give the expressions, those with most schedules first."""
-        lines = [
-            _Line(written, rules, sum(rules.values())) for written, rules in self.by_text.items()
+        expressions = [
+            _ExpressionMinutes(zoned, rules, sum(rules.values()))
+            for zoned, rules in self.by_text.items()
         ]
-        lines.sort(key=lambda line: -line.schedules)
-        return lines
+        expressions.sort(key=lambda expression: -expression.schedules)
+        return expressions
 
 
 def first_minute(now: datetime) -> datetime:
@@ -195,21 +202,22 @@ def forecast_of(pages: Iterable[RulePage], *, now: datetime) -> Forecast:
     for page in pages:
         read.take(page, minutes_of)
     assert read.share > 0, "a forecast is of something"
-    share, lines = read.share, read.lines()
-    schedules = sum(line.schedules for line in lines) + read.unreadable
-    minutes = _tally(lines, schedules)
+    share, expressions = read.share, read.expressions()
+    schedules = sum(expression.schedules for expression in expressions) + read.unreadable
+    minutes = _tally(expressions, schedules)
     return Forecast(
         start=start,
         minutes=tuple(_scaled(fires, share) for fires in minutes),
         fires=_scaled(sum(minutes), share),
         minute_0_fires=_scaled(sum(minutes[-start.minute % HOUR_MINUTES :: HOUR_MINUTES]), share),
-        minute_0_herds=_herds(minute_0, lines, share),
-        busiest=_busiest(start, minutes, lines, share),
-        expressions=_expressions(minute_0, lines, share),
-        distinct_expressions=len(lines),
+        minute_0_herds=_herds(minute_0, expressions, share),
+        busiest=_busiest(start, minutes, expressions, share),
+        expressions=_expressions(minute_0, expressions, share),
+        distinct_expressions=len(expressions),
         schedules=_scaled(schedules, share),
         schedules_read=schedules,
         unreadable=read.unreadable,
+        unreadable_rule=read.unreadable_rule,
         share=share,
     )
 
@@ -227,15 +235,15 @@ def spread_by_hash(expression: str) -> str | None:
     return None
 
 
-def _tally(lines: Iterable[_Line], schedules: int) -> list[int]:
+def _tally(expressions: Iterable[_ExpressionMinutes], schedules: int) -> list[int]:
     """Add up how many fire in each minute.
 
     All 1,440 counters are one pile of integers, of which the k-th holds everyone's binary digit k,
     and are added to side by side, with a carry from each to the next.
     """
     counts: dict[int, int] = {}
-    for line in lines:
-        for bits, count in line.rules.items():
+    for expression in expressions:
+        for bits, count in expression.rules.items():
             counts[bits] = counts.get(bits, 0) + count
     digits = [0] * schedules.bit_length()
     for bits, count in counts.items():
@@ -251,7 +259,7 @@ def _tally(lines: Iterable[_Line], schedules: int) -> list[int]:
 
 
 def _busiest(
-    start: datetime, minutes: Sequence[int], lines: Sequence[_Line], share: float
+    start: datetime, minutes: Sequence[int], expressions: Sequence[_ExpressionMinutes], share: float
 ) -> tuple[BusyMinute, ...]:
     numbers = nlargest(
         BUSIEST_SHOWN_MAX,
@@ -262,40 +270,44 @@ def _busiest(
         BusyMinute(
             start=start + number * MINUTE,
             fires=_scaled(minutes[number], share),
-            herds=_herds(1 << number, lines, share),
+            herds=_herds(1 << number, expressions, share),
         )
         for number in numbers
     )
 
 
-def _herds(minutes: int, lines: Sequence[_Line], share: float) -> tuple[Herd, ...]:
-    """Find who makes most fires of some minutes; lines with most schedules come first."""
+def _herds(
+    minutes: int, expressions: Sequence[_ExpressionMinutes], share: float
+) -> tuple[Herd, ...]:
+    """Find who makes most fires of some minutes; expressions with most schedules come first."""
     most = minutes.bit_count()
     found: list[Herd] = []
-    for line in lines:
+    for expression in expressions:
         # Nobody who comes later has more to fire.
-        if len(found) == HERDS_SHOWN_MAX and found[-1].fires >= line.schedules * most:
+        if len(found) == HERDS_SHOWN_MAX and found[-1].fires >= expression.schedules * most:
             break
-        fires = line.fires_in(minutes)
+        fires = expression.fires_in(minutes)
         if fires:
-            found.append(Herd(line.written, fires))
+            found.append(Herd(expression.zoned, fires))
             found.sort(key=lambda herd: -herd.fires)
             del found[HERDS_SHOWN_MAX:]
     return tuple(herd._replace(fires=_scaled(herd.fires, share)) for herd in found)
 
 
 def _expressions(
-    minute_0: int, lines: Sequence[_Line], share: float
+    minute_0: int, expressions: Sequence[_ExpressionMinutes], share: float
 ) -> tuple[ExpressionForecast, ...]:
     return tuple(
         ExpressionForecast(
-            written=line.written,
-            schedules=_scaled(line.schedules, share),
-            fires=_scaled(line.fires_in(EVERY_MINUTE), share),
-            minute_0_fires=_scaled(line.fires_in(minute_0), share),
+            zoned=expression.zoned,
+            schedules=_scaled(expression.schedules, share),
+            fires=_scaled(expression.fires_in(EVERY_MINUTE), share),
+            minute_0_fires=_scaled(expression.fires_in(minute_0), share),
         )
-        for line in nlargest(
-            EXPRESSIONS_SHOWN_MAX, lines, key=lambda line: line.fires_in(EVERY_MINUTE)
+        for expression in nlargest(
+            EXPRESSIONS_SHOWN_MAX,
+            expressions,
+            key=lambda expression: expression.fires_in(EVERY_MINUTE),
         )
     )
 

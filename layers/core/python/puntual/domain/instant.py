@@ -4,13 +4,22 @@ from datetime import UTC, datetime, timedelta
 
 from puntual.domain.errors import Rejected
 
+INSTANT_STEP = timedelta(microseconds=1)
+"""No two instants are nearer to each other."""
+
 MILLISECOND = timedelta(milliseconds=1)
+SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 YEAR = timedelta(days=366)
 """The longest: twelve months, wherever they begin."""
 
+HOUR_MINUTES = 60
+DAY_MINUTES = 24 * HOUR_MINUTES
+DAY_SECONDS = DAY_MINUTES * 60
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
 LAST_INSTANT = datetime(2400, 1, 1, tzinfo=UTC)
 """No fire is looked for outside; inside, no zone and no step leaves the calendar."""
@@ -45,6 +54,11 @@ def in_calendar(field: str, instant: datetime) -> datetime:
     return instant
 
 
+def near_calendar(wall: datetime) -> bool:
+    """Tell whether a wall time, as if of UTC, may be an instant that can fire, in some zone."""
+    return FIRST_INSTANT - DAY <= wall <= LAST_INSTANT + DAY
+
+
 def truncated_to_millisecond(instant: datetime) -> datetime:
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
@@ -52,3 +66,12 @@ def truncated_to_millisecond(instant: datetime) -> datetime:
 def minute_of(instant: datetime) -> datetime:
     """Give the UTC minute that an instant lies in: its bucket."""
     return instant.replace(second=0, microsecond=0)
+
+
+def seconds_of(instant: datetime) -> int:
+    """Give the whole seconds from 1970 to an instant, which are what clocks are computed with."""
+    return (instant - EPOCH) // SECOND
+
+
+def instant_at(seconds: int) -> datetime:
+    return EPOCH + timedelta(seconds=seconds)

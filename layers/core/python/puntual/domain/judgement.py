@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from puntual.domain.instant import MILLISECOND
 from puntual.domain.message import Message
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
 from puntual.domain.run import (
@@ -153,12 +152,7 @@ class Standing:
 
     def last_available(self, now: datetime) -> datetime | None:
         """The version's last fire that is available by now, its end never passed (E5)."""
-        at_most = now if self.until is None else min(now, self.until - MILLISECOND)
-        fire = self.version.rule.last_fire(at_most)
-        if fire is None or self.version.available_at(fire) <= now:
-            return fire
-        # The window of the one before ended before this fire (P10).
-        return self.version.rule.last_fire(fire - MILLISECOND)
+        return replace(self.version.fires, until=self.until).last_available(now)
 
     def has_waiting(self, message: Message) -> bool:
         occupancy = self.occupancy

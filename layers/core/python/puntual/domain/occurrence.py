@@ -8,12 +8,10 @@ from typing import NewType
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import NextFire, Rule
-from puntual.domain.instant import text_of
+from puntual.domain.instant import MILLISECOND, SECOND, text_of
 from puntual.domain.tenant import ScheduleId, TenantId
 
 OccurrenceId = NewType("OccurrenceId", str)
-
-_SECOND = timedelta(seconds=1)
 
 
 class Kind(StrEnum):
@@ -98,9 +96,50 @@ def available_at_of(
     of a version become available one after the other (P10).
     """
     fire = occurrence.scheduled_for
-    if window < _SECOND or not occurrence.is_regular:
+    if window < SECOND or not occurrence.is_regular:
         return fire
     following = next_fire(rule, fire)
     if following is not None:
         window = min(window, following - fire)
-    return fire + int(occurrence.id[:15], 16) % (window // _SECOND) * _SECOND
+    return fire + int(occurrence.id[:15], 16) % (window // SECOND) * SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionFires:
+    """The fires of one schedule version before `until`, each an occurrence with its window."""
+
+    tenant: TenantId
+    schedule: ScheduleId
+    version: int
+    rule: Rule
+    window: timedelta
+    until: datetime | None = None
+    next_fire: NextFire = Rule.next_fire
+
+    def occurrence(self, fire: datetime) -> Occurrence:
+        return Occurrence(
+            tenant=self.tenant, schedule=self.schedule, version=self.version, scheduled_for=fire
+        )
+
+    def available_at(self, fire: datetime) -> datetime:
+        return available_at_of(
+            self.occurrence(fire), rule=self.rule, window=self.window, next_fire=self.next_fire
+        )
+
+    def fire_after(self, fire: datetime) -> datetime | None:
+        """Find the next fire of the rule, were it also after the version's end."""
+        return self.next_fire(self.rule, fire)
+
+    def last_fire(self, at_most: datetime) -> datetime | None:
+        """Find the last fire at or before an instant."""
+        if self.until is not None:
+            at_most = min(at_most, self.until - MILLISECOND)
+        return self.rule.last_fire(at_most)
+
+    def last_available(self, at_most: datetime) -> datetime | None:
+        """Find the last fire that is available at or before an instant."""
+        fire = self.last_fire(at_most)
+        if fire is None or self.available_at(fire) <= at_most:
+            return fire
+        # The window of the one before ended before this fire (P10).
+        return self.last_fire(fire - MILLISECOND)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from puntual.domain.agenda import Cursor, cursor_at
 from puntual.domain.expression import NextFire, Rule
 from puntual.domain.instant import MILLISECOND
-from puntual.domain.occurrence import Occurrence, available_at_of
+from puntual.domain.occurrence import VersionFires
 from puntual.domain.page import Planned
 from puntual.domain.policies import Misfire, Policies
 from puntual.domain.run import RunState, Span
@@ -31,34 +31,16 @@ class CursorPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Owner:
-    """The version that a cursor belongs to, and where its time ends."""
+    """The version that a cursor belongs to."""
 
     cursor: Cursor
-    rule: Rule
+    fires: VersionFires
     policies: Policies
-    until: datetime | None
-    next_fire: NextFire
-
-    def available_at(self, fire: datetime) -> datetime:
-        return available_at_of(
-            self.occurrence(fire),
-            rule=self.rule,
-            window=self.policies.window,
-            next_fire=self.next_fire,
-        )
-
-    def occurrence(self, fire: datetime) -> Occurrence:
-        return Occurrence(
-            tenant=self.cursor.tenant,
-            schedule=self.cursor.schedule,
-            version=self.cursor.version,
-            scheduled_for=fire,
-        )
 
     def planned(self, fire: datetime) -> Planned:
         return Planned(
-            occurrence=self.occurrence(fire),
-            available_at=self.available_at(fire),
+            occurrence=self.fires.occurrence(fire),
+            available_at=self.fires.available_at(fire),
             misfire_after=self.policies.misfire.after,
             flexible=self.policies.window > timedelta(0),
         )
@@ -73,23 +55,6 @@ class _Owner:
             last=last,
             reason=reason,
         )
-
-    def last_fire(self, at_most: datetime) -> datetime | None:
-        """The last fire of this version at or before an instant, its end never passed."""
-        if self.until is not None:
-            at_most = min(at_most, self.until - MILLISECOND)
-        return self.rule.last_fire(at_most)
-
-    def last_available(self, at_most: datetime) -> datetime | None:
-        """The last fire of this version that is available at or before an instant."""
-        fire = self.last_fire(at_most)
-        if fire is None or self.available_at(fire) <= at_most:
-            return fire
-        # The window of the one before ended before this fire (P10).
-        return self.last_fire(fire - MILLISECOND)
-
-    def fire_after(self, fire: datetime) -> datetime | None:
-        return self.next_fire(self.rule, fire)
 
 
 def plan_cursor(
@@ -107,10 +72,8 @@ def plan_cursor(
     version, until = _own_version(cursor, head, ended)
     owner = _Owner(
         cursor=cursor,
-        rule=version.rule,
+        fires=replace(version.fires, until=until, next_fire=next_fire),
         policies=version.policies,
-        until=until,
-        next_fire=next_fire,
     )
     if until is not None and cursor.scheduled_for >= until:
         return CursorPlan()
@@ -121,7 +84,7 @@ def plan_cursor(
     fire = cursor.scheduled_for
     return CursorPlan(
         planned=(owner.planned(fire),),
-        next_cursor=_next_cursor(owner, owner.fire_after(fire)),
+        next_cursor=_next_cursor(owner, owner.fires.fire_after(fire)),
     )
 
 
@@ -138,35 +101,35 @@ def _own_version(
 
 def _voided(owner: _Owner) -> CursorPlan:
     """A pause or cancel ended this version: what was still due under it is CANCELED (E8)."""
-    assert owner.until is not None
+    assert owner.fires.until is not None
     fire = owner.cursor.scheduled_for
-    last = max(owner.last_fire(owner.until) or fire, fire)
+    last = max(owner.fires.last_fire(owner.fires.until) or fire, fire)
     return CursorPlan(spans=(owner.span(RunState.CANCELED, fire, last, "voided"),))
 
 
 def _late(owner: _Owner, now: datetime) -> CursorPlan:
     """Apply the misfire policy in one step, however many fires were missed."""
     fire, misfire = owner.cursor.scheduled_for, owner.policies.misfire
-    late_last = max(owner.last_available(now - misfire.after - MILLISECOND) or fire, fire)
+    late_last = max(owner.fires.last_available(now - misfire.after - MILLISECOND) or fire, fire)
     if misfire.policy is Misfire.SKIP:
         return _missed_through(owner, late_last, "skip")
-    latest = max(owner.last_available(now) or late_last, late_last)
+    latest = max(owner.fires.last_available(now) or late_last, late_last)
     too_late = misfire.max_lateness
-    if too_late is not None and now - owner.available_at(latest) > too_late:
+    if too_late is not None and now - owner.fires.available_at(latest) > too_late:
         return _missed_through(owner, latest, "max_lateness")
     spans: tuple[Span, ...] = ()
-    before = owner.last_fire(latest - MILLISECOND)
+    before = owner.fires.last_fire(latest - MILLISECOND)
     if before is not None and before >= fire:
         spans = (owner.span(RunState.MISSED, fire, before, "fire_once"),)
     return CursorPlan(
         planned=(owner.planned(latest),),
         spans=spans,
-        next_cursor=_next_cursor(owner, owner.fire_after(latest)),
+        next_cursor=_next_cursor(owner, owner.fires.fire_after(latest)),
     )
 
 
 def _missed_through(owner: _Owner, last: datetime, reason: str) -> CursorPlan:
-    following = owner.fire_after(last)
+    following = owner.fires.fire_after(last)
     return CursorPlan(
         spans=(owner.span(RunState.MISSED, owner.cursor.scheduled_for, last, reason),),
         next_cursor=_next_cursor(owner, following),
@@ -175,16 +138,10 @@ def _missed_through(owner: _Owner, last: datetime, reason: str) -> CursorPlan:
 
 
 def _next_cursor(owner: _Owner, fire: datetime | None) -> Cursor | None:
-    if fire is None or (owner.until is not None and fire >= owner.until):
+    until = owner.fires.until
+    if fire is None or (until is not None and fire >= until):
         return None
-    following = cursor_at(
-        fire,
-        key=owner.cursor.key,
-        version=owner.cursor.version,
-        rule=owner.rule,
-        policies=owner.policies,
-        next_fire=owner.next_fire,
-    )
+    following = cursor_at(fire, owner.fires)
     # Zone rules that changed since this cursor was put may bring the next fire into its window.
     # Two at one place would be deleted together, and an earlier place may have been closed.
     place = max(following.available_at, owner.cursor.available_at + PLACES_APART)

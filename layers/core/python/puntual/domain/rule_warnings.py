@@ -3,15 +3,27 @@
 from datetime import datetime
 
 from puntual.domain.clock_changes import ChangeKind, clock_changes_of
-from puntual.domain.cron_grammar import At, CronFields, parse
+from puntual.domain.cron_grammar import (
+    FEBRUARY,
+    At,
+    CronFields,
+    OversizedStep,
+    oversized_steps,
+    parse,
+)
 from puntual.domain.description import ORDINALS, listed, ordinal_of
 from puntual.domain.expression import Fold, Rule
 from puntual.domain.instant import LAST_INSTANT, YEAR
 
-FEBRUARY = 2
 LEAP_DAY = 29
 LONGEST_MONTH = 31
 SHORT_MONTHS = frozenset({2, 4, 6, 9, 11})
+RATE_UNITS = {"minute": "minutes", "hour": "hours", "day-of-month": "days"}
+
+COUNTS_FROM_SAVE = (
+    "It counts from when it is saved, so these fires are only those of a rule saved at this "
+    "moment; give start_at."
+)
 
 
 def warnings_of(rule: Rule, *, now: datetime) -> tuple[str, ...]:
@@ -22,7 +34,10 @@ def warnings_of(rule: Rule, *, now: datetime) -> tuple[str, ...]:
         return tuple(change.sentence for change in changes)
     if not isinstance(parsed, CronFields):
         return ()
-    warnings = _calendar_warnings(parsed)
+    warnings = [
+        *map(_step_warning, oversized_steps(rule.expression)),
+        *_calendar_warnings(parsed),
+    ]
     if not parsed.is_interval:
         return (*warnings, *_gap_warnings(rule, now))
     if rule.fold is Fold.FIRST:
@@ -31,6 +46,18 @@ def warnings_of(rule: Rule, *, now: datetime) -> tuple[str, ...]:
             "repeated hour; auto keeps its pace."
         )
     return tuple(warnings)
+
+
+def unsaved_warnings(rule: Rule) -> tuple[str, ...]:
+    """Give what to know of the fires of a rule whose anchor is the moment of asking."""
+    return (COUNTS_FROM_SAVE,) if rule.is_paced and rule.start_at is None else ()
+
+
+def _step_warning(oversized: OversizedStep) -> str:
+    what = f"{oversized.term} steps out of the {oversized.field} field: only {oversized.first} is"
+    unit = RATE_UNITS.get(oversized.field)
+    hint = "" if unit is None else f"; rate({oversized.step} {unit}) keeps that distance"
+    return f"{what} left of it{hint}."
 
 
 def _calendar_warnings(fields: CronFields) -> list[str]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from puntual.domain.errors import Conflict, Rejected
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND
-from puntual.domain.occurrence import Occurrence, available_at_of
+from puntual.domain.occurrence import VersionFires
 from puntual.domain.policies import Policies
 from puntual.domain.target import Target
 from puntual.domain.tenant import ScheduleId, TenantId
@@ -50,6 +50,10 @@ class Schedule:
     def key(self) -> ScheduleKey:
         return ScheduleKey(tenant=self.tenant, schedule=self.schedule)
 
+    @property
+    def fires(self) -> VersionFires:
+        return _fires_of(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleVersion:
@@ -82,13 +86,20 @@ class ScheduleVersion:
         """The first fire that this version owns; one exactly at its start is its own."""
         return self.rule.next_fire(self.effective_from - MILLISECOND)
 
-    def occurrence(self, fire: datetime) -> Occurrence:
-        return Occurrence(
-            tenant=self.tenant, schedule=self.schedule, version=self.version, scheduled_for=fire
-        )
+    @property
+    def fires(self) -> VersionFires:
+        """Its fires as if it had no end, which is never taken from what may be a cache."""
+        return _fires_of(self)
 
-    def available_at(self, fire: datetime) -> datetime:
-        return available_at_of(self.occurrence(fire), rule=self.rule, window=self.policies.window)
+
+def _fires_of(version: Schedule | ScheduleVersion) -> VersionFires:
+    return VersionFires(
+        tenant=version.tenant,
+        schedule=version.schedule,
+        version=version.version,
+        rule=version.rule,
+        window=version.policies.window,
+    )
 
 
 class UnknownSchedule(Rejected):
@@ -221,7 +232,7 @@ def replanned(
 ) -> tuple[Schedule, ScheduleVersion]:
     """Give head and version of an active schedule whose fires another release of zone data moves.
 
-    Nothing is voided (P3): what was due before it stays due.
+    Nothing is voided (P3): what was due before it stays due. A fire is left to it.
     """
     assert head.state is ScheduleState.ACTIVE
     return _planned_anew(head, current, now=now, author=author, tzdata=tzdata)

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from puntual.domain.cron_grammar import (
     DAYS_OF_A_WEEK,
+    FEBRUARY,
     MONTH_LENGTHS,
     At,
     CronFields,
@@ -13,9 +14,7 @@ from puntual.domain.cron_grammar import (
     parse,
 )
 from puntual.domain.expression import Rule
-
-DAY_MINUTES = 24 * 60
-FEBRUARY = 2
+from puntual.domain.instant import DAY_MINUTES
 
 
 def smallest_interval(rule: Rule) -> timedelta | None:
@@ -46,7 +45,7 @@ def _on_the_wall(fields: CronFields) -> timedelta:
 
 def _names_neighbouring_days(fields: CronFields) -> bool:
     """Tell whether a day and its morrow may both be named; true where that is not worked out."""
-    if fields.any_day and fields.any_weekday:
+    if fields.names_every_day_of_its_months:
         return True
     if fields.any_day:
         # Whether the first Monday and the second Tuesday are neighbours is not worked out.

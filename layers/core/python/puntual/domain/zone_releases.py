@@ -23,7 +23,7 @@ class ReleasesInUse:
     former: frozenset[str] = field(default=frozenset())
 
     @property
-    def settled_from(self) -> datetime:
+    def former_gone_at(self) -> datetime:
         """From here on no cursor is written by the rules of a former release."""
         return self.since + FORMER_PLANNERS_GONE_AFTER
 
@@ -41,6 +41,16 @@ class FormerPlannersAtWork(Conflict):
             "re-plan after that"
         )
         self.until = until
+
+
+class OvertakenRun(Conflict):
+    """The token belongs to another run of planning anew than the one that could go on now."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this run cannot go on: zone data were deployed anew since its last slice, or its "
+            "token is of another run; run it again from the start"
+        )
 
 
 def with_deployed(seen: ReleasesInUse | None, deployed: str, *, now: datetime) -> ReleasesInUse:
