@@ -51,6 +51,11 @@ def changes(rule: Rule, after: datetime = NOW, days: int = 366) -> tuple[ClockCh
             "2 times from 02:00 to 02:15 on 2026-10-04 do not exist",
             "its pace goes on unbroken",
         ),
+        (
+            a_rule("0,40 * * * *", "Australia/Lord_Howe"),
+            "02:00 on 2026-10-04 does not exist",
+            "that fire is skipped",
+        ),
         (  # An hour and a half lie between the fires of 01:00 and 03:00.
             a_rule("0 * * * *", "Australia/Lord_Howe"),
             "02:00 on 2026-10-04 does not exist",

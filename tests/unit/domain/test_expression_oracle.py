@@ -39,7 +39,10 @@ FIRES_MAX = 150
 STEP_SECONDS = DAY if NIGHTLY else 5 * DAY
 """No zone changes twice within a week, of which the nightly walk makes sure more finely."""
 
-ZONES = sorted(zoneinfo.available_timezones())
+NO_ZONE = "Factory"
+"""What a machine has before anybody tells it where it is; no rule can name it."""
+
+ZONES = sorted(zoneinfo.available_timezones() - {NO_ZONE})
 REST_YEAR = 2000
 FAR_SEEN = timedelta(days=DAYS_WALKED_MAX - 2)
 
