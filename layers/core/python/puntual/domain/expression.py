@@ -258,8 +258,10 @@ def rule_of(  # noqa: PLR0913 - a rule has this many parts, all but the first by
         start_at=None if start_at is None else start_at.astimezone(UTC),
         end_at=None if end_at is None else end_at.astimezone(UTC),
     )
-    if rule.next_fire(now) is None:
-        raise _no_fire(rule, now)
+    # Without its end, so that a refusal need not search again for what lies behind it.
+    first = replace(rule, end_at=None).next_fire(now)
+    if first is None or (rule.end_at is not None and first > rule.end_at):
+        raise _no_fire(rule, first, now)
     return rule
 
 
@@ -271,17 +273,18 @@ def _check_instant(field: str, value: object) -> None:
     in_calendar(field, value)
 
 
-def _no_fire(rule: Rule, now: datetime) -> NeverFires:
-    """Say why nothing is left: the bounds, the past, a gap, or the calendar."""
-    open_ended = replace(rule, start_at=None, end_at=None)
-    # Without bounds that is the search which has just found nothing.
-    if open_ended != rule and open_ended.next_fire(now) is not None:
-        first = replace(rule, end_at=None).next_fire(now)
-        if first is None:
-            return NeverFires("start_at", _shown(rule.start_at), "not after the rule's last fire")
+def _no_fire(rule: Rule, first: datetime | None, now: datetime) -> NeverFires:
+    """Say why nothing is left: the bounds, the past, a gap, or the calendar.
+
+    `first` is the first fire that the rule would have if it did not end.
+    """
+    if first is not None:
         return NeverFires(
             "end_at", _shown(rule.end_at), f"not before the first fire, {_shown(first)}"
         )
+    open_ended = replace(rule, start_at=None, end_at=None)
+    if rule.start_at is not None and open_ended.next_fire(now) is not None:
+        return NeverFires("start_at", _shown(rule.start_at), "not after the rule's last fire")
     parsed = parse(rule.expression)
     if isinstance(parsed, At):
         return _no_single_fire(rule, parsed, now)
