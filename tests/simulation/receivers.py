@@ -34,7 +34,7 @@ class Receivers:
     def deliver(self, delivery: Delivery) -> DeliveryResult:
         self._record.called(delivery, self._scheduler.running, self._scheduler.now)
         try:
-            result = self.answers.pop(0) if self.answers else self._tried(delivery)
+            result = self._scripted(delivery) if self.answers else self._tried(delivery)
         finally:
             self._record.hung_up(delivery)
         self._trace.add(
@@ -44,6 +44,12 @@ class Receivers:
             (delivery.occurrence, delivery.attempt),
             result,
         )
+        return result
+
+    def _scripted(self, delivery: Delivery) -> DeliveryResult:
+        result = self.answers.pop(0)
+        if isinstance(result, Accepted):
+            self._arrived(delivery.occurrence)
         return result
 
     def _tried(self, delivery: Delivery) -> DeliveryResult:

@@ -137,7 +137,7 @@ class Record:
         if before is not None:
             self._overwrote(before, after, function, now)
         if after.state.is_terminal:
-            self.ended_at[after.occurrence.key] = now
+            self._ended(after.occurrence, function, now)
         self._overlap(before, after, function, now)
         match after.state:
             case RunState.RUNNING if before is None or before.attempt != after.attempt:
@@ -156,6 +156,12 @@ class Record:
                 self._buried(after, now)
             case _:
                 pass
+
+    def _ended(self, occurrence: Occurrence, function: Function, now: int) -> None:
+        self.ended_at[occurrence.key] = now
+        if function.kind is FunctionKind.CALLBACK:
+            # Its target is done, even where it has not hung up yet.
+            self.calls[_schedule_of(occurrence)].pop(occurrence.id, None)
 
     def slot_written(self, slot: Slot, now: int) -> None:
         self.in_slots[slot.key] = slot

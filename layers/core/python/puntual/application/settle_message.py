@@ -204,6 +204,8 @@ class SettleMessage:
             if row is None or not row.runs_attempt(seen.occurrence, seen.attempt):
                 return None
             changed = change(row, self.clock.now())
+            if changed == row:
+                return row
             written = self.swap(changed, seen=row, slot=None)
             if written is not None:
                 return written
