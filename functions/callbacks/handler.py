@@ -65,9 +65,13 @@ ACTIONS: Mapping[str, Action] = {
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: Any, _context: Any) -> dict[str, Any]:
+    return respond(event, bootstrap.take_callback())
+
+
+def respond(event: Any, take: TakeCallback) -> dict[str, Any]:
+    """Answer one call; one line of log for it, without its path and its body."""
     route = event["routeKey"]
     try:
-        take = bootstrap.take_callback()
         ticket = take.ticket(event["pathParameters"]["token"])
         logger.append_keys(
             tenant=ticket.occurrence.tenant,
