@@ -218,8 +218,9 @@ class Record:
         if before.state is RunState.RUNNING and now < self.lease_ends.get(before.occurrence.key, 0):
             self.fail(f"LIVE RUN {after.state} BY ANOTHER", before.occurrence.key, now)
 
-    def _renewed(self, before: Run, after: Run, function: Function, now: int) -> None:
+    def _renewed(self, before: Run | None, after: Run, function: Function, now: int) -> None:
         """An attempt goes on: its lease may only rise, and not beyond its longest time."""
+        assert before is not None
         assert before.lease_until is not None
         assert after.lease_until is not None
         occurrence = after.occurrence

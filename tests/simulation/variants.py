@@ -250,7 +250,7 @@ class SendsNobodyToLookAtTheLease(ExecuteOccurrence):
             return accepted(row, completion, detail=result.detail, now=now)
 
         held = self.settle_message.rewrite(run, taken)
-        return held and Settled(why=f"accepted {message.lane}", run=held)
+        return Settled(why=f"accepted {message.lane}", run=held) if held else None
 
 
 class DeletesThePageBeforeItSends(RelayPage):
