@@ -66,7 +66,7 @@ class SignedApi:
         )
 
     def register(self, tenant: str, **settings: object) -> None:
-        self.call("PUT", f"v1/tenants/{quote(tenant)}", settings).expect(200)
+        self.call("PUT", f"v1/admin/tenants/{quote(tenant)}", settings).expect(200)
 
     def webhook_keys(self, tenant: str) -> list[str]:
         """The keys that sign a tenant's webhooks, the newest first."""
