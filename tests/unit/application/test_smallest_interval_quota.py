@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.definition import IntervalTooSmall
 from puntual.domain.expression import Fold
 from puntual.domain.policies import Overlap, Policies
+from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.tenant import Quotas, ScheduleId
 from tests.builders import SCHEDULE, TENANT, a_tenant
 from tests.control_plane_world import AUTHOR, KEY, World, a_definition
@@ -22,11 +22,12 @@ def world() -> World:
     return world
 
 
-def changed(world: World, expression: str, **fields: object) -> ShownSchedule:
+def change(world: World, expression: str, *, seen: int = 1, **fields: object) -> ScheduleVersion:
     definition = a_definition(expression, **fields)
-    return world.plane.change_schedule(
-        KEY, seen=1, revise=lambda _: definition, author=AUTHOR
-    ).shown
+    changed = world.plane.change_schedule(
+        KEY, seen=seen, revise=lambda _: definition, author=AUTHOR
+    )
+    return changed.shown.version
 
 
 ENOUGH = [
@@ -101,22 +102,11 @@ def test_a_schedule_of_before_the_quota_goes_on_and_can_be_edited_but_for_its_ru
     world.tenants.register(a_tenant())
     world.created("rate(5 minutes)")
     world.tenants.register(a_tenant(quotas=HOURLY))
-    assert changed(world, "rate(5 minutes)", payload={"n": 2}).version.version == 2
-    overlap = Policies(overlap=Overlap.QUEUE_ONE)
+    assert change(world, "rate(5 minutes)", payload={"n": 2}).version == 2
     world.plane.pause_schedule(KEY, author=AUTHOR)
     world.plane.resume_schedule(KEY, author=AUTHOR)
     for fields in ({"fold": Fold.BOTH}, {"time_zone": "Europe/Madrid"}):
         with pytest.raises(IntervalTooSmall):
-            world.plane.change_schedule(
-                KEY,
-                seen=4,
-                revise=lambda _, fields=fields: a_definition("rate(5 minutes)", **fields),
-                author=AUTHOR,
-            )
-    edited = world.plane.change_schedule(
-        KEY,
-        seen=4,
-        revise=lambda _: a_definition("rate(5 minutes)", policies=overlap),
-        author=AUTHOR,
-    )
-    assert edited.shown.version.policies.overlap is Overlap.QUEUE_ONE
+            change(world, "rate(5 minutes)", seen=4, **fields)
+    policies = Policies(overlap=Overlap.QUEUE_ONE)
+    assert change(world, "rate(5 minutes)", seen=4, policies=policies).policies == policies
