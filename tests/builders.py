@@ -18,7 +18,7 @@ from puntual.domain.schedule import Schedule, ScheduleState, ScheduleVersion, he
 from puntual.domain.shard import Shard
 from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery, Target, WebhookTarget
-from puntual.domain.tenant import ScheduleId, Tenant, TenantId
+from puntual.domain.tenant import Quotas, ScheduleId, Tenant, TenantId
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 """The instant around which the tests' world turns."""
@@ -241,13 +241,14 @@ def a_tenant(
     tenant: str = TENANT,
     *,
     schedules_max: int = 100,
+    quotas: Quotas | None = None,
     targets: tuple[str, ...] = (),
     roles: tuple[str, ...] = (),
     key_generation: int = 1,
 ) -> Tenant:
     return Tenant(
         tenant=TenantId(tenant),
-        schedules_max=schedules_max,
+        quotas=quotas or Quotas(schedules_max=schedules_max),
         targets=targets,
         roles=roles,
         key_generation=key_generation,

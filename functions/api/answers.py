@@ -17,12 +17,12 @@ from puntual.application.try_target import Tried
 from puntual.domain.change_summary import summary_of
 from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
-from puntual.domain.instant import MILLISECOND, text_of
+from puntual.domain.instant import MILLISECOND, SECOND, text_of
 from puntual.domain.occurrence import Occurrence, ref_of
 from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.target import Delivered, Failed
-from puntual.domain.tenant import Tenant, TenantId
+from puntual.domain.tenant import Quotas, Tenant, TenantId
 from puntual.domain.timeline import Entry, Fire, run_of, state_of
 from puntual.domain.webhook_keys import WebhookKey
 from puntual.domain.zone_names import canonical_zone
@@ -200,11 +200,23 @@ def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
 def tenant_document(tenant: Tenant, external_id: str) -> dict[str, Any]:
     return {
         "tenant": tenant.tenant,
-        "schedules_max": tenant.schedules_max,
+        "quotas": _quotas(tenant.quotas),
         "targets": list(tenant.targets),
         "roles": list(tenant.roles),
         "external_id": external_id,
         "usage": {"schedules": tenant.schedules},
+    }
+
+
+def _quotas(quotas: Quotas) -> dict[str, Any]:
+    return {
+        "schedules_max": quotas.schedules_max,
+        "fires_per_minute_max": quotas.fires_per_minute_max,
+        "running_max": quotas.running_max,
+        "catch_ups_per_minute": quotas.catch_ups_per_minute,
+        "retries_per_minute": quotas.retries_per_minute,
+        "smallest_interval_seconds": quotas.smallest_interval // SECOND,
+        "weight": quotas.weight,
     }
 
 

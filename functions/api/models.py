@@ -17,7 +17,7 @@ from puntual.domain.definition import (
 )
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap
-from puntual.domain.instant import DAY_SECONDS, text_of, truncated_to_millisecond
+from puntual.domain.instant import DAY_SECONDS, SECOND, text_of, truncated_to_millisecond
 from puntual.domain.policies import (
     ATTEMPTS_MAX,
     Misfire,
@@ -37,7 +37,7 @@ from puntual.domain.target import (
     Target,
     WebhookTarget,
 )
-from puntual.domain.tenant import SCHEDULES_MAX_DEFAULT
+from puntual.domain.tenant import DEFAULT_QUOTAS, Quotas
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
 MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
@@ -270,8 +270,32 @@ class CreateBody(DefinitionBody):
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
 
+class QuotasBody(Body):
+    within = "quotas."
+    schedules_max: int = DEFAULT_QUOTAS.schedules_max
+    fires_per_minute_max: int | None = DEFAULT_QUOTAS.fires_per_minute_max
+    running_max: int | None = DEFAULT_QUOTAS.running_max
+    catch_ups_per_minute: int = DEFAULT_QUOTAS.catch_ups_per_minute
+    retries_per_minute: int = DEFAULT_QUOTAS.retries_per_minute
+    smallest_interval_seconds: int = Field(
+        default=DEFAULT_QUOTAS.smallest_interval // SECOND, ge=0, le=DAY_SECONDS
+    )
+    weight: int = DEFAULT_QUOTAS.weight
+
+    def quotas(self) -> Quotas:
+        return Quotas(
+            schedules_max=self.schedules_max,
+            fires_per_minute_max=self.fires_per_minute_max,
+            running_max=self.running_max,
+            catch_ups_per_minute=self.catch_ups_per_minute,
+            retries_per_minute=self.retries_per_minute,
+            smallest_interval=timedelta(seconds=self.smallest_interval_seconds),
+            weight=self.weight,
+        )
+
+
 class TenantBody(Body):
-    schedules_max: int = SCHEDULES_MAX_DEFAULT
+    quotas: QuotasBody = Field(default_factory=QuotasBody)
     targets: list[str] = Field(default_factory=list)
     roles: list[str] = Field(default_factory=list)
 

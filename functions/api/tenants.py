@@ -24,7 +24,7 @@ def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
     check_query(router)
     registered = desk_of(router).plane.register_tenant(
         tenant_id_of(tenant),
-        schedules_max=body.schedules_max,
+        quotas=body.quotas.quotas(),
         targets=tuple(body.targets),
         roles=tuple(body.roles),
     )

@@ -12,7 +12,7 @@ from puntual.application.ports import Tenants
 from puntual.aws import ForecastTurnRow, RegistrationRow, bound
 from puntual.domain.errors import Unavailable
 from puntual.domain.instant import MILLISECOND
-from puntual.domain.tenant import TenantId
+from puntual.domain.tenant import Quotas, TenantId
 from tests.builders import NINE, TENANT, a_schedule, a_tenant, a_version
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import refusing, repeating
@@ -36,6 +36,35 @@ def test_a_tenant_is_read_as_it_was_registered(tenants: Tenants) -> None:
     assert tenants.register(registered) == registered
     assert tenants.get(TENANT) == registered
     assert tenants.get(TenantId("other")) is None
+
+
+def test_quotas_are_read_as_they_were_registered_and_put_anew_as_a_whole(
+    tenants: Tenants,
+) -> None:
+    quotas = Quotas(
+        schedules_max=7,
+        fires_per_minute_max=120,
+        running_max=9,
+        catch_ups_per_minute=11,
+        retries_per_minute=13,
+        smallest_interval=timedelta(minutes=15),
+        weight=17,
+    )
+    assert tenants.register(a_tenant(quotas=quotas)).quotas == quotas
+    assert tenants.get(TENANT) == a_tenant(quotas=quotas)
+    tenants.register(a_tenant(quotas=Quotas()))
+    assert tenants.get(TENANT) == a_tenant(quotas=Quotas())
+
+
+def test_a_registration_of_before_there_were_more_quotas_has_the_defaults(aws: Aws) -> None:
+    assert isinstance(aws.world.tenants, DynamoDbTenants)
+    aws.world.tenants.register(a_tenant(schedules_max=7, targets=(QUEUE,)))
+    [row] = aws.dynamodb.scan(TableName=aws.world.tenants.table)["Items"]
+    del row["quotas"]
+    aws.dynamodb.put_item(TableName=aws.world.tenants.table, Item=row)
+    assert aws.world.tenants.get(TENANT) == a_tenant(
+        quotas=Quotas(schedules_max=7), targets=(QUEUE,)
+    )
 
 
 def test_registering_again_keeps_the_count(world: World) -> None:

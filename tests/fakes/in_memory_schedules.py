@@ -50,7 +50,7 @@ class InMemorySchedules:
         tenant = self.tenants.get(head.tenant)
         if tenant is None:
             return TenantUnknown()
-        if tenant.schedules >= tenant.schedules_max:
+        if tenant.schedules >= tenant.quotas.schedules_max:
             return QuotaReached()
         self.tenants.count(head.tenant, +1)
         self._put(head, version, cursor, shard)

@@ -904,12 +904,20 @@ def test_a_ref_is_decoded_once(api: Api, ref: str) -> None:
 
 def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
     created(api)
-    body = {"schedules_max": 5, "targets": [OWN_QUEUE]}
+    body = {"quotas": {"schedules_max": 5, "running_max": 7}, "targets": [OWN_QUEUE]}
     registered = api.call("PUT", "/v1/tenants/acme", body)
     assert registered.status == 200
     assert registered.body == {
         "tenant": "acme",
-        "schedules_max": 5,
+        "quotas": {
+            "schedules_max": 5,
+            "fires_per_minute_max": None,
+            "running_max": 7,
+            "catch_ups_per_minute": 60,
+            "retries_per_minute": 600,
+            "smallest_interval_seconds": 60,
+            "weight": 1,
+        },
         "targets": [OWN_QUEUE],
         "roles": [],
         "external_id": "puntual/prod/acme",
@@ -919,12 +927,22 @@ def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
     assert api.call("PUT", "/v1/tenants/new", {}).body["usage"] == {"schedules": 0}
 
 
+INTERVAL_OF_10E30 = {"quotas": {"smallest_interval_seconds": 10**30}}
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
         ("/v1/tenants/..", {}, "tenant"),
-        ("/v1/tenants/acme", {"schedules_max": -1}, "schedules_max"),
-        ("/v1/tenants/acme", {"schedules_max": "5"}, "schedules_max"),
+        ("/v1/tenants/acme", {"quotas": 5}, "quotas"),
+        ("/v1/tenants/acme", {"quotas": {"schedules_max": -1}}, "quotas.schedules_max"),
+        ("/v1/tenants/acme", {"quotas": {"schedules_max": "5"}}, "quotas.schedules_max"),
+        ("/v1/tenants/acme", {"quotas": {"schedules_max": None}}, "quotas.schedules_max"),
+        ("/v1/tenants/acme", {"quotas": {"running_max": 0}}, "quotas.running_max"),
+        ("/v1/tenants/acme", {"quotas": {"weight": 101}}, "quotas.weight"),
+        ("/v1/tenants/acme", {"quotas": {"fires_max": 1}}, "quotas.fires_max"),
+        ("/v1/tenants/acme", INTERVAL_OF_10E30, "quotas.smallest_interval_seconds"),
+        ("/v1/tenants/acme", {"schedules_max": 5}, "schedules_max"),
         ("/v1/tenants/acme", {"targets": "arn"}, "targets"),
         ("/v1/tenants/acme", {"targets": ["arn:aws:sqs:x:1:y"]}, "targets.0"),
         ("/v1/tenants/acme", {"roles": ["arn:aws:iam::123456789012:role/admin"]}, "roles.0"),

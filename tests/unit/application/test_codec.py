@@ -20,6 +20,7 @@ from puntual.domain.page import Planned
 from puntual.domain.policies import Overlap, Policies
 from puntual.domain.run import RunState
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
+from puntual.domain.tenant import Quotas
 from puntual.domain.zone_names import zone_names
 from tests.builders import (
     NINE,
@@ -256,6 +257,18 @@ def test_rows_that_nobody_of_us_wrote_are_refused(what: str, read: Callable[[str
     for text in ("{", "{}", "[]"):
         with pytest.raises(ValueError, match=f"unreadable {what}"):
             read(text)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"smallest_interval_ms":"x"}'])
+def test_quotas_that_nobody_of_us_wrote_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="unreadable quotas"):
+        codec.quotas_of_text(text, schedules_max=1)
+
+
+def test_quotas_are_read_as_they_were_written_and_new_ones_have_defaults() -> None:
+    quotas = Quotas(schedules_max=3, running_max=5, smallest_interval=timedelta(hours=1), weight=9)
+    assert codec.quotas_of_text(codec.quotas_text(quotas), schedules_max=3) == quotas
+    assert codec.quotas_of_text("{}", schedules_max=3) == Quotas(schedules_max=3)
 
 
 def test_a_message_that_was_parked_keeps_when_it_first_was_visible() -> None:

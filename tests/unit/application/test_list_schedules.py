@@ -7,7 +7,7 @@ import pytest
 from puntual.domain.errors import Rejected
 from puntual.domain.page_token import ForeignPageToken
 from puntual.domain.schedule import ScheduleKey, ScheduleState
-from puntual.domain.tenant import SCHEDULES_MAX_LIMIT, ScheduleId, TenantId, UnknownTenant
+from puntual.domain.tenant import SCHEDULES_MAX_LIMIT, Quotas, ScheduleId, TenantId, UnknownTenant
 from tests.builders import TENANT, a_forged_page_token, a_tenant
 from tests.control_plane_world import AUTHOR, OWN_QUEUE, World
 
@@ -76,8 +76,8 @@ def test_a_prefix_that_no_id_has_is_refused(world: World) -> None:
 
 def test_a_registration_is_put_whole_and_usage_stays(world: World) -> None:
     world.created()
-    tenant = world.plane.register_tenant(TENANT, schedules_max=7, targets=())
-    assert (tenant.schedules_max, tenant.schedules, tenant.targets) == (7, 1, ())
+    tenant = world.plane.register_tenant(TENANT, quotas=Quotas(schedules_max=7), targets=())
+    assert (tenant.quotas.schedules_max, tenant.schedules, tenant.targets) == (7, 1, ())
     assert world.plane.show_tenant(TENANT) == tenant
     with pytest.raises(UnknownTenant):
         world.plane.show_tenant(TenantId("nobody"))
@@ -86,8 +86,8 @@ def test_a_registration_is_put_whole_and_usage_stays(world: World) -> None:
 @pytest.mark.parametrize(
     ("schedules_max", "queues", "field"),
     [
-        (-1, (), "schedules_max"),
-        (SCHEDULES_MAX_LIMIT + 1, (), "schedules_max"),
+        (-1, (), "quotas.schedules_max"),
+        (SCHEDULES_MAX_LIMIT + 1, (), "quotas.schedules_max"),
         (1, (OWN_QUEUE, "arn:aws:s3:::orders"), "targets.1"),
         (1, tuple(f"{OWN_QUEUE}{n}" for n in range(51)), "targets"),
     ],
@@ -97,6 +97,8 @@ def test_a_bad_registration_names_its_field(
 ) -> None:
     before = world.writes()
     with pytest.raises(Rejected) as caught:
-        world.plane.register_tenant(TENANT, schedules_max=schedules_max, targets=queues)
+        world.plane.register_tenant(
+            TENANT, quotas=Quotas(schedules_max=schedules_max), targets=queues
+        )
     assert caught.value.field == field
     assert world.writes() == before

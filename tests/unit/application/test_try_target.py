@@ -80,10 +80,10 @@ def test_a_payload_that_grows_too_large_for_its_target_is_refused_where_it_is_wr
 
 def test_a_target_that_was_just_registered_can_be_tried_at_once() -> None:
     world = World()
-    world.plane.register_tenant(TENANT, schedules_max=1)
+    world.plane.register_tenant(TENANT)
     with pytest.raises(Rejected):
         world.plane.try_target(TENANT, QUEUE, payload=None)
-    world.plane.register_tenant(TENANT, schedules_max=1, targets=(OWN_QUEUE,))
+    world.plane.register_tenant(TENANT, targets=(OWN_QUEUE,))
     assert isinstance(world.plane.try_target(TENANT, QUEUE, payload=1).result, Delivered)
 
 

@@ -230,11 +230,12 @@ REGISTRATION = "registration"
 
 
 class RegistrationRow(Model):
-    """A tenant's quota, targets and roles, the count that transactions on schedules keep."""
+    """A tenant's quotas, targets and roles, the count that transactions on schedules keep."""
 
     tenant = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     schedules_max = NumberAttribute()
+    quotas = UnicodeAttribute(default="{}")
     schedules = NumberAttribute(default=0)
     targets = JSONAttribute()
     roles = JSONAttribute()

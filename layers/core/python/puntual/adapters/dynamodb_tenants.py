@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from pynamodb.exceptions import UpdateError
 
+from puntual.application.codec import quotas_of_text, quotas_text
 from puntual.aws import (
     CONDITION_FAILED,
     FORECAST_TURN,
@@ -36,7 +37,8 @@ class DynamoDbTenants:
         with unavailable_if_transient("register a tenant"):
             row.update(
                 actions=[
-                    rows.schedules_max.set(tenant.schedules_max),
+                    rows.schedules_max.set(tenant.quotas.schedules_max),
+                    rows.quotas.set(quotas_text(tenant.quotas)),
                     rows.targets.set(list(tenant.targets)),
                     rows.roles.set(list(tenant.roles)),
                     rows.schedules.set(rows.schedules | 0),
@@ -77,7 +79,7 @@ class DynamoDbTenants:
 def _tenant_of(row: RegistrationRow) -> Tenant:
     return Tenant(
         tenant=TenantId(row.tenant),
-        schedules_max=int(row.schedules_max),
+        quotas=quotas_of_text(row.quotas, schedules_max=int(row.schedules_max)),
         schedules=int(row.schedules),
         targets=tuple(row.targets),
         roles=tuple(row.roles),

@@ -29,7 +29,7 @@ from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.slot import Place
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
-from puntual.domain.tenant import ScheduleId, TenantId
+from puntual.domain.tenant import DEFAULT_QUOTAS, Quotas, ScheduleId, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
 from puntual.domain.zone_rules import ZoneRules
 
@@ -594,6 +594,43 @@ def _attempt_of(read: list[Any]) -> Attempt:
         result=result,
         round=round_[0] if round_ else 0,
     )
+
+
+# --- tenants ----------------------------------------------------------------------------------
+
+
+def quotas_text(quotas: Quotas) -> str:
+    """Give what a registration holds of quotas beside `schedules_max`, which is its own column."""
+    return _text(
+        {
+            "fires_per_minute_max": quotas.fires_per_minute_max,
+            "running_max": quotas.running_max,
+            "catch_ups_per_minute": quotas.catch_ups_per_minute,
+            "retries_per_minute": quotas.retries_per_minute,
+            "smallest_interval_ms": _milliseconds(quotas.smallest_interval),
+            "weight": quotas.weight,
+        }
+    )
+
+
+def quotas_of_text(text: str, *, schedules_max: int) -> Quotas:
+    """Read quotas; a registration of before they were written holds an empty document."""
+    with _readable("quotas"):
+        read = _document(text)
+        least = read.get("smallest_interval_ms")
+        return Quotas(
+            schedules_max=schedules_max,
+            fires_per_minute_max=read.get("fires_per_minute_max"),
+            running_max=read.get("running_max"),
+            catch_ups_per_minute=read.get(
+                "catch_ups_per_minute", DEFAULT_QUOTAS.catch_ups_per_minute
+            ),
+            retries_per_minute=read.get("retries_per_minute", DEFAULT_QUOTAS.retries_per_minute),
+            smallest_interval=(
+                DEFAULT_QUOTAS.smallest_interval if least is None else _duration_of(least)
+            ),
+            weight=read.get("weight", DEFAULT_QUOTAS.weight),
+        )
 
 
 # --- zone data --------------------------------------------------------------------------------

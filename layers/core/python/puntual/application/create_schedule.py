@@ -129,7 +129,7 @@ class CreateSchedule:
             case TenantUnknown():
                 raise UnknownTenant(tenant.tenant)
             case QuotaReached():
-                raise ScheduleQuotaReached(tenant.tenant, tenant.schedules_max)
+                raise ScheduleQuotaReached(tenant.tenant, tenant.quotas.schedules_max)
             case _:
                 assert_never(result)
 

@@ -1,16 +1,17 @@
-"""Register a tenant, or change its quota, targets and roles."""
+"""Register a tenant, or change its quotas, targets and roles."""
 
 from dataclasses import dataclass
 
 from puntual.application.ports import Tenants
-from puntual.domain.errors import Rejected
 from puntual.domain.target import check_target_arn
 from puntual.domain.tenant import (
+    DEFAULT_QUOTAS,
     ROLES_MAX,
-    SCHEDULES_MAX_LIMIT,
     TARGETS_MAX,
+    Quotas,
     Tenant,
     TenantId,
+    check_quotas,
     check_role_arn,
     checked_list,
 )
@@ -24,13 +25,12 @@ class RegisterTenant:
         self,
         tenant: TenantId,
         *,
-        schedules_max: int,
+        quotas: Quotas = DEFAULT_QUOTAS,
         targets: tuple[str, ...] = (),
         roles: tuple[str, ...] = (),
     ) -> Tenant:
         """Put the registration whole; count and keys stay. Raises `Rejected`."""
-        if not 0 <= schedules_max <= SCHEDULES_MAX_LIMIT:
-            raise Rejected("schedules_max", schedules_max, f"0 to {SCHEDULES_MAX_LIMIT}")
+        check_quotas(quotas)
         for number, arn in enumerate(targets):
             check_target_arn(f"targets.{number}", arn)
         for number, arn in enumerate(roles):
@@ -38,7 +38,7 @@ class RegisterTenant:
         return self.tenants.register(
             Tenant(
                 tenant=tenant,
-                schedules_max=schedules_max,
+                quotas=quotas,
                 targets=checked_list("targets", targets, at_most=TARGETS_MAX),
                 roles=checked_list("roles", roles, at_most=ROLES_MAX),
             )

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import NewType
 
 from puntual.domain.errors import Rejected
+from puntual.domain.instant import DAY, MINUTE, SECOND
 
 TenantId = NewType("TenantId", str)
 ScheduleId = NewType("ScheduleId", str)
@@ -14,6 +16,15 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 SCHEDULES_MAX_DEFAULT = 100_000
 SCHEDULES_MAX_LIMIT = 20_000_000
+FIRES_PER_MINUTE_LIMIT = 3_000_000
+RUNNING_LIMIT = 1_000_000
+CATCH_UPS_PER_MINUTE_LIMIT = 100_000
+RETRIES_PER_MINUTE_LIMIT = 1_000_000
+SMALLEST_INTERVAL_LEAST = MINUTE
+"""No rule fires faster."""
+SMALLEST_INTERVAL_LIMIT = DAY
+"""Beyond a day, how near two fires of a cron lie is not worked out."""
+WEIGHT_MAX = 100
 TARGETS_MAX = 50
 ROLES_MAX = 20
 KEY_GENERATION_MAX = 1_000_000
@@ -42,14 +53,33 @@ def schedule_id_of(value: object, *, field: str = "id") -> ScheduleId:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """What a tenant may use at most; None is no limit, and costs nothing to check.
+
+    `weight` is its share of what tenants contend for, beside the others'.
+    """
+
+    schedules_max: int = SCHEDULES_MAX_DEFAULT
+    fires_per_minute_max: int | None = None
+    running_max: int | None = None
+    catch_ups_per_minute: int = 60
+    retries_per_minute: int = 600
+    smallest_interval: timedelta = MINUTE
+    weight: int = 1
+
+
+DEFAULT_QUOTAS = Quotas()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """A registered tenant: its quota, and the resources and roles that its targets may name.
+    """A registered tenant: its quotas, and the resources and roles that its targets may name.
 
     `key_generation` numbers the key that signs its webhooks.
     """
 
     tenant: TenantId
-    schedules_max: int = SCHEDULES_MAX_DEFAULT
+    quotas: Quotas = DEFAULT_QUOTAS
     schedules: int = 0
     targets: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
@@ -91,3 +121,31 @@ def check_role_arn(field: str, arn: str) -> None:
     """Check the ARN of a role that a registration is to list; raises `Rejected`."""
     if not _ROLE_ARN.fullmatch(arn):
         raise Rejected(field, arn, f"the ARN of a role whose name begins with {ROLE_NAME_PREFIX}")
+
+
+def check_quotas(quotas: Quotas) -> None:
+    """Check the quotas that a registration is to hold; raises `Rejected`."""
+    _check_within("schedules_max", quotas.schedules_max, 0, SCHEDULES_MAX_LIMIT)
+    # From 1, since what is over a rate of none would wait until its queue forgets it.
+    if quotas.fires_per_minute_max is not None:
+        _check_within(
+            "fires_per_minute_max", quotas.fires_per_minute_max, 1, FIRES_PER_MINUTE_LIMIT
+        )
+    if quotas.running_max is not None:
+        _check_within("running_max", quotas.running_max, 1, RUNNING_LIMIT)
+    _check_within(
+        "catch_ups_per_minute", quotas.catch_ups_per_minute, 1, CATCH_UPS_PER_MINUTE_LIMIT
+    )
+    _check_within("retries_per_minute", quotas.retries_per_minute, 1, RETRIES_PER_MINUTE_LIMIT)
+    _check_within(
+        "smallest_interval_seconds",
+        quotas.smallest_interval // SECOND,
+        SMALLEST_INTERVAL_LEAST // SECOND,
+        SMALLEST_INTERVAL_LIMIT // SECOND,
+    )
+    _check_within("weight", quotas.weight, 1, WEIGHT_MAX)
+
+
+def _check_within(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise Rejected(f"quotas.{name}", value, f"{least} to {most}")
