@@ -18,6 +18,7 @@ from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
@@ -55,6 +56,7 @@ class World:
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     ids: CountingIds = field(default_factory=CountingIds)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
     root_secret: FixedRootSecret = field(default_factory=FixedRootSecret)
@@ -63,6 +65,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.schedules = InMemorySchedules(agenda=self.agenda, tenants=self.tenants)
+        self.ledger.outbox = self.outbox
         self.tenants.register(a_tenant(targets=(OWN_QUEUE, BUS), roles=(ROLE,)))
         self.plane = self.plane_on(self.schedules)
 
@@ -95,6 +98,7 @@ class World:
             schedules=schedules,
             tenants=self.tenants,
             ledger=self.ledger,
+            budgets=self.budgets,
             announced=announced,
             clock=self.clock,
             ids=self.ids,

@@ -12,7 +12,15 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import occurrences, previews, schedules, targets, tenants
+from functions.api import (
+    dead_letters,
+    occurrences,
+    previews,
+    schedules,
+    targets,
+    tenants,
+)
+from functions.api.dead_letters import DEAD_LETTERS, REPLAY, REPLAY_MANY
 from functions.api.desk import Desk
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
 from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
@@ -47,6 +55,9 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     SCHEDULE_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
     OCCURRENCE: frozenset({"GET"}),
+    REPLAY: frozenset({"POST"}),
+    DEAD_LETTERS: frozenset({"GET"}),
+    REPLAY_MANY: frozenset({"POST"}),
 }
 CONTENT_TYPE = "content-type"
 PLAIN_PATH = re.compile(r"(/[^/\s]+)+")
@@ -60,6 +71,7 @@ for router in (
     schedules.router,
     previews.router,
     occurrences.router,
+    dead_letters.router,
 ):
     app.include_router(router)
 

@@ -58,6 +58,8 @@ def test_the_seeds_meet_what_they_are_there_for() -> None:
         *(f"-> {state}" for state in RunState),
         "waited and ran",
         "asked to end",
+        "replays",
+        "replayed and ran",
     }
 
 

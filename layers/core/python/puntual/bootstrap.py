@@ -290,6 +290,7 @@ def ledger() -> Ledger:
     return DynamoDbLedger(
         client=dynamodb_client(),
         table=settings().occurrences_table,
+        outbox_table=settings().outbox_table,
         retention=settings().retention,
     )
 
@@ -463,6 +464,7 @@ def control_plane() -> ControlPlane:
         schedules=schedules(),
         tenants=tenants(),
         ledger=ledger(),
+        budgets=budgets(),
         announced=announced(),
         clock=clock(),
         ids=ids(),

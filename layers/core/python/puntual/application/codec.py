@@ -576,7 +576,7 @@ def place_of_text(text: str, *, key: ScheduleKey) -> Place:
 
 def _attempt_list(attempt: Attempt) -> list[int | str | None]:
     finished_at = attempt.finished_at
-    written = [
+    written: list[int | str | None] = [
         attempt.number,
         text_of(attempt.started_at),
         None if finished_at is None else text_of(finished_at),
