@@ -173,12 +173,12 @@ class Record:
         if slot.running is not None and slot.running == slot.waiting:
             self.fail("WAITS FOR ITSELF", slot, now)
 
-    def replayed(self, run: Run, now: int) -> None:
+    def replayed(self, run: Run, request: str, now: int) -> None:
         assert run.authorised_version is not None
         key = run.occurrence.key
         self.counts["replays"] += 1
         self.replays.append(Replay(key, run.round, run.authorised_version, now))
-        if run.request and self.requests.setdefault((key, run.request), run.round) != run.round:
+        if request and self.requests.setdefault((key, request), run.round) != run.round:
             self.fail("REPLAYED TWICE", f"{key} {run}", now)
 
     def _reopened(self, before: Run, after: Run, function: Function, now: int) -> bool:

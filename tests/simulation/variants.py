@@ -327,7 +327,7 @@ class PutsThePageAlone(WatchedLedger):
     def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
         assert self.read(seen.occurrence.key) is not None
         self.outbox.put_over(page)
-        self.record_of_writes.replayed(run, self.scheduler.now)
+        self.record_of_writes.replayed(run, "", self.scheduler.now)
         return True
 
 
@@ -342,7 +342,7 @@ class ForgetsWhoAuthorised(WatchedLedger):
 
 class ForgetsTheRequest(WatchedLedger):
     def _put(self, key: RunKey, row: Row) -> None:
-        super()._put(key, replace(row, request="") if isinstance(row, Run) else row)
+        super()._put(key, replace(row, requests=()) if isinstance(row, Run) else row)
 
 
 class PagesWithoutTheRound(InMemoryOutbox):

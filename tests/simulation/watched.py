@@ -45,7 +45,8 @@ class WatchedLedger(InMemoryLedger):
         won = super().reopen(run, seen=seen, page=page)
         self._check_own(run, won=won)
         if won:
-            self.record_of_writes.replayed(run, self.scheduler.now)
+            request = run.requests[-1] if run.requests != seen.requests else ""
+            self.record_of_writes.replayed(run, request, self.scheduler.now)
         return won
 
     def record(self, run: Run) -> bool:

@@ -142,6 +142,7 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "max_attempts": 5,
         "retry_base_ms": 10_000,
         "retry_cap_ms": 1_800_000,
+        "retry_deadline_ms": None,
         "window_ms": 0,
         "overlap": "allow",
     }

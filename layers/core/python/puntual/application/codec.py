@@ -471,7 +471,7 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `cr` cancel_requested, `why` reason, `da` died_at, `rq` request; `tries` with their
+    not_before, `cr` cancel_requested, `why` reason, `da` died_at, `rq` requests; `tries` with their
     number, start, end, result and, behind the first round, round.
     """
     document = _keyless_document(run.occurrence)
@@ -493,8 +493,8 @@ def run_text(run: Run) -> str:
         document["tries"] = [_attempt_list(attempt) for attempt in run.attempts]
     if run.died_at is not None:
         document["da"] = text_of(run.died_at)
-    if run.request:
-        document["rq"] = run.request
+    if run.requests:
+        document["rq"] = run.requests
     return _text(document)
 
 
@@ -517,7 +517,7 @@ def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
             reason=read.get("why", ""),
             attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
             died_at=_instant_or_none(read.get("da")),
-            request=read.get("rq", ""),
+            requests=tuple(read.get("rq", ())),
             write_id=write_id,
         )
 

@@ -48,6 +48,7 @@ class ExecuteOccurrence:
             occurrence=run.occurrence,
             attempt=run.attempt,
             round=run.round,
+            is_repeat=run.round_attempt > 1,
             target=version.target,
             payload=rendered(version.payload, values),
             deadline=deadline,

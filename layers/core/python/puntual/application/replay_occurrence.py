@@ -29,10 +29,10 @@ class ReplayOccurrence:
         A `request` that opened a round already opens no other. Raises `NotReplayable`,
         `ContendedOccurrence`, `UnknownSchedule`, `UnknownOccurrence`, `Rejected`.
         """
-        fingerprint = request.fingerprint if request else ""
+        mark = request.mark if request else ""
         for _ in range(TRIES_MAX):
             run = run_in(self.show(key, ref).entry, ref, self.clock.now())
-            if fingerprint and run.request == fingerprint:
+            if mark in run.requests:
                 return run
             head = self.schedules.head(key)
             if head is None:
@@ -40,7 +40,7 @@ class ReplayOccurrence:
             why = self.reopen.why_not(run, head, force=force)
             if why is not None:
                 raise NotReplayable(ref_of(run.occurrence.key.run), why)
-            replayed = self.reopen(run, head, not_before=self.clock.now(), request=fingerprint)
+            replayed = self.reopen(run, head, not_before=self.clock.now(), request=mark)
             if replayed is not None:
                 return replayed
         raise ContendedOccurrence(ref)

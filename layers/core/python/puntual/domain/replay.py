@@ -16,6 +16,9 @@ from puntual.domain.timeline import Entry, Fire, state_of
 REPLAYS_MAX = 100
 """Dead letters that one call may replay."""
 
+REQUESTS_KEPT_MAX = 20
+"""Requests that a row remembers, so that none of them opens a second round."""
+
 REASON = "replay"
 """Why a row of RETRY_WAIT waits before the first attempt of a round that a replay opened."""
 
@@ -94,8 +97,10 @@ def run_in(entry: Entry, ref: str, now: datetime) -> Run:
 def reopened(run: Run, head: Schedule, *, not_before: datetime, request: str = "") -> Run:
     """Give the row of the next round: its attempts are counted anew, their numbers go on.
 
-    The head's version authorises it, so that only a later pause or cancel voids it.
+    The head's version authorises it, so that only a later pause or cancel voids it. `request` is
+    the mark of a request that may be repeated.
     """
+    requests = (*run.requests, request) if request else run.requests
     return replace(
         run,
         state=RunState.RETRY_WAIT,
@@ -107,7 +112,7 @@ def reopened(run: Run, head: Schedule, *, not_before: datetime, request: str = "
         cancel_requested=False,
         reason=REASON,
         died_at=None,
-        request=request,
+        requests=requests[-REQUESTS_KEPT_MAX:],
     )
 
 

@@ -52,8 +52,8 @@ class Run:
 
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
-    `write_id` names the write that made it so (P9). `died_at` is when it became DEAD. `request` is
-    the fingerprint of the request that opened its round, if that may be repeated.
+    `write_id` names the write that made it so (P9). `died_at` is when it became DEAD. `requests`
+    are the marks of those that opened its rounds and may be repeated, the newest last.
     """
 
     occurrence: Occurrence
@@ -70,7 +70,7 @@ class Run:
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
     died_at: datetime | None = None
-    request: str = ""
+    requests: tuple[str, ...] = ()
     write_id: str = ""
 
     @property
