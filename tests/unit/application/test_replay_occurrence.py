@@ -11,6 +11,7 @@ from puntual.domain.page import Page
 from puntual.domain.replay import ContendedOccurrence, NotReplayable
 from puntual.domain.run import Run, RunState
 from puntual.domain.schedule import UnknownSchedule
+from puntual.domain.tenant import ScheduleId
 from tests.builders import NINE, a_run, a_span, an_occurrence
 from tests.control_plane_world import AUTHOR, KEY, World
 from tests.fakes.in_memory_ledger import InMemoryLedger
@@ -86,7 +87,7 @@ def test_what_never_was_is_unknown(world: World) -> None:
         world.plane.replay_occurrence(KEY, "2026-11-30T09:07:00.000Z", force=False)
     with pytest.raises(Rejected):
         world.plane.replay_occurrence(KEY, "yesterday", force=False)
-    nobody = replace(KEY, schedule="nobody")
+    nobody = replace(KEY, schedule=ScheduleId("nobody"))
     with pytest.raises(UnknownSchedule):
         world.plane.replay_occurrence(nobody, REF, force=False)
 
