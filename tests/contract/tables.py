@@ -28,6 +28,9 @@ def make_tables(client: DynamoDBClient) -> None:
         if table == "occurrences":
             _make_occurrences(client)
             continue
+        if table == "tenants":
+            _make_tenants(client)
+            continue
         client.create_table(
             TableName=table,
             BillingMode="PAY_PER_REQUEST",
@@ -99,5 +102,33 @@ def _make_schedules(client: DynamoDBClient) -> None:
                 ],
                 "Projection": {"ProjectionType": "KEYS_ONLY"},
             },
+        ],
+    )
+
+
+def _make_tenants(client: DynamoDBClient) -> None:
+    client.create_table(
+        TableName="tenants",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": "tenant", "AttributeType": "S"},
+            {"AttributeName": "item", "AttributeType": "S"},
+        ],
+        KeySchema=[
+            {"AttributeName": "tenant", "KeyType": "HASH"},
+            {"AttributeName": "item", "KeyType": "RANGE"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_item",
+                "KeySchema": [
+                    {"AttributeName": "item", "KeyType": "HASH"},
+                    {"AttributeName": "tenant", "KeyType": "RANGE"},
+                ],
+                "Projection": {
+                    "ProjectionType": "INCLUDE",
+                    "NonKeyAttributes": ["schedules_max", "quotas"],
+                },
+            }
         ],
     )
