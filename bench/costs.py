@@ -178,7 +178,10 @@ def bench() -> Iterator[Bench]:
                 agenda=DynamoDbAgenda(client=dynamodb, table="agenda"),
                 outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
                 ledger=DynamoDbLedger(
-                    client=dynamodb, table="occurrences", retention=RETENTION_MIN
+                    client=dynamodb,
+                    table="occurrences",
+                    outbox_table="outbox",
+                    retention=RETENTION_MIN,
                 ),
                 shards=DynamoDbShards(client=dynamodb, table="shards"),
                 lanes=SqsLanes(client=sqs, queue_urls=urls),

@@ -65,6 +65,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.schedules = InMemorySchedules(agenda=self.agenda, tenants=self.tenants)
+        self.ledger.outbox = self.outbox
         self.tenants.register(a_tenant(targets=(OWN_QUEUE, BUS), roles=(ROLE,)))
         self.plane = self.plane_on(self.schedules)
 
@@ -78,12 +79,13 @@ class World:
             clock=self.clock,
         )
 
-    def plane_on(self, schedules: Schedules) -> ControlPlane:
+    def plane_on(self, schedules: Schedules, ledger: InMemoryLedger | None = None) -> ControlPlane:
+        ledger = ledger or self.ledger
         plan_cursors = PlanCursors(
             schedules=schedules,
             agenda=self.agenda,
             outbox=self.outbox,
-            ledger=self.ledger,
+            ledger=ledger,
             clock=self.clock,
         )
         announced = Announced(
@@ -96,7 +98,7 @@ class World:
         return control_plane_of(
             schedules=schedules,
             tenants=self.tenants,
-            ledger=self.ledger,
+            ledger=ledger,
             budgets=self.budgets,
             announced=announced,
             clock=self.clock,

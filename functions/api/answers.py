@@ -12,6 +12,7 @@ from functions.api.models import definition_document
 from puntual.application.cancel_schedule import ROWS_READ_MAX, CanceledSchedule
 from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.preview_rule import PreviewedRule
+from puntual.application.replay_dead_letters import ReplayedDeadLetters, ReplayResult
 from puntual.application.show_schedule import ShownSchedule
 from puntual.application.show_usage import Usage
 from puntual.application.try_target import Tried
@@ -193,9 +194,43 @@ def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
                 "reason": VOIDED if entry.voided else "",
             }
         case Run():
-            return {**_identity(entry.occurrence, run_of(entry)), "state": state, **_run(entry)}
+            return run_document(entry)
         case _:
             assert_never(entry)
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    identity = _identity(run.occurrence, run_of(run))
+    return {**identity, "state": run.state.value, **_run(run)}
+
+
+def dead_letter_document(run: Run) -> dict[str, Any]:
+    died_at = _text(run.died_at)
+    return {"schedule": run.occurrence.schedule, "died_at": died_at, **run_document(run)}
+
+
+def replayed_document(replayed: ReplayedDeadLetters) -> dict[str, Any]:
+    results = [_replay_result(result, dry_run=replayed.dry_run) for result in replayed.results]
+    return {
+        "dry_run": replayed.dry_run,
+        "replayed": sum(result.run is not None for result in replayed.results),
+        "refused": sum(result.why is not None for result in replayed.results),
+        "results": results,
+        "resume_token": replayed.token,
+    }
+
+
+def _replay_result(result: ReplayResult, *, dry_run: bool) -> dict[str, Any]:
+    run = result.run
+    done = "would_replay" if dry_run else "replayed"
+    return {
+        "schedule": result.key.schedule,
+        "ref": ref_of(result.key.run),
+        "result": done if result.why is None else "refused",
+        "round": None if run is None else run.round,
+        "not_before": None if run is None else _text(run.not_before),
+        "reason": result.why or "",
+    }
 
 
 def registration_answer(tenant: Tenant, *, environment: str) -> Response[str]:
@@ -325,9 +360,12 @@ def _run(run: Run) -> dict[str, Any]:
         "finished_at": _text(last.finished_at if last else None),
         "lag_seconds": None if lag is None else lag.total_seconds(),
         "attempt": run.attempt,
+        "round": run.round,
         "not_before": _text(run.not_before),
         "cancel_requested": run.cancel_requested,
+        "authorised_version": run.authorised_version,
         "reason": run.reason,
+        "last_error": run.last_error,
         "attempts": [_attempt(attempt) for attempt in run.attempts],
     }
 
@@ -335,6 +373,7 @@ def _run(run: Run) -> dict[str, Any]:
 def _attempt(attempt: Attempt) -> dict[str, Any]:
     return {
         "number": attempt.number,
+        "round": attempt.round,
         "started_at": text_of(attempt.started_at),
         "finished_at": _text(attempt.finished_at),
         "result": attempt.result,

@@ -12,8 +12,17 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import admin, occurrences, previews, schedules, targets, tenants
+from functions.api import (
+    admin,
+    dead_letters,
+    occurrences,
+    previews,
+    schedules,
+    targets,
+    tenants,
+)
 from functions.api.admin import ADMIN_TENANT, ADMIN_TENANTS
+from functions.api.dead_letters import DEAD_LETTERS, REPLAY, REPLAY_MANY
 from functions.api.desk import Desk, caller_in
 from functions.api.guard import admit
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
@@ -52,6 +61,9 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     SCHEDULE_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
     OCCURRENCE: frozenset({"GET"}),
+    REPLAY: frozenset({"POST"}),
+    DEAD_LETTERS: frozenset({"GET"}),
+    REPLAY_MANY: frozenset({"POST"}),
 }
 CONTENT_TYPE = "content-type"
 PLAIN_PATH = re.compile(r"(/[^/\s]+)+")
@@ -66,6 +78,7 @@ for router in (
     schedules.router,
     previews.router,
     occurrences.router,
+    dead_letters.router,
 ):
     app.include_router(router)
 

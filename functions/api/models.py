@@ -35,6 +35,7 @@ from puntual.domain.policies import (
     RetryPolicy,
 )
 from puntual.domain.preview import PREVIEW_FIRES_DEFAULT, PREVIEW_FIRES_MAX
+from puntual.domain.replay import REPLAYS_MAX
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import (
     DETAIL_TYPE_DEFAULT,
@@ -49,6 +50,7 @@ from puntual.domain.tenant import DEFAULT_QUOTAS, Quotas
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
 MAX_LATENESS_SECONDS = 15 * DAY_SECONDS
+RETRY_DEADLINE_SECONDS_MAX = 15 * DAY_SECONDS
 TIMEOUT_SECONDS_MAX = 840
 FIELD_LENGTH_MAX = 200
 
@@ -119,6 +121,7 @@ class RetryBody(Body):
     max_attempts: int = Field(default=5, ge=1, le=ATTEMPTS_MAX)
     base_seconds: int = Field(default=10, ge=1, le=3600)
     cap_seconds: int = Field(default=1800, ge=1, le=DAY_SECONDS)
+    deadline_seconds: int | None = Field(default=None, ge=1, le=RETRY_DEADLINE_SECONDS_MAX)
 
 
 class CompletionBody(Body):
@@ -272,10 +275,12 @@ class DefinitionBody(RuleBody):
         )
 
     def _retry(self) -> RetryPolicy:
+        deadline = self.retry.deadline_seconds
         return RetryPolicy(
             max_attempts=self.retry.max_attempts,
             base=timedelta(seconds=self.retry.base_seconds),
             cap=timedelta(seconds=self.retry.cap_seconds),
+            deadline=None if deadline is None else timedelta(seconds=deadline),
         )
 
     def _completion(self) -> CompletionPolicy:
@@ -337,6 +342,37 @@ class RotationBody(Body):
     generation: int
 
 
+class ReplayBody(Body):
+    force: bool = False
+
+    def canonical(self) -> str:
+        return f"force={self.force}"
+
+
+class RefBody(Body):
+    within = "refs."
+    schedule: str
+    ref: str
+
+
+class ReplayManyBody(Body):
+    """Either `refs`, or what a list of dead letters is filtered by."""
+
+    refs: list[RefBody] | None = Field(default=None, min_length=1, max_length=REPLAYS_MAX)
+    schedule: str | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+    limit: int = Field(default=REPLAYS_MAX, ge=1, le=REPLAYS_MAX)
+    resume_token: str | None = None
+    dry_run: bool = False
+
+    def refuse_both(self) -> None:
+        """Refuse a list that is filtered too; raises `Rejected`."""
+        for name in ("schedule", "since", "until", "limit", "resume_token"):
+            if self.refs is not None and name in self.model_fields_set:
+                raise Rejected(name, "it stands beside refs", "either refs or a filter")
+
+
 class TryBody(Body):
     target: TargetBody
     payload: Any = Field(default=None, repr=False)
@@ -368,6 +404,7 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
             "max_attempts": retry.max_attempts,
             "base_seconds": _seconds(retry.base),
             "cap_seconds": _seconds(retry.cap),
+            "deadline_seconds": None if retry.deadline is None else _seconds(retry.deadline),
         },
         "overlap": version.policies.overlap.value,
         "completion": {

@@ -12,6 +12,7 @@ from infra.environments import Environment
 
 BY_TENANT = "by_tenant"
 BY_SPREAD = "by_spread"
+DEAD_LETTERS = "dead_letters"
 BY_ITEM = "by_item"
 
 TEXT = dynamodb.AttributeType.STRING
@@ -52,6 +53,7 @@ class Tables(Construct):
             "occurrences",
             Shape(partition=by_schedule, sort=("run", TEXT), expires_at="expires_at"),
         )
+        self._index_dead_letters()
         self.shards = self._table("shards", Shape(partition=("shard", NUMBER)))
         self.tenants = self._table(
             "tenants", Shape(partition=("tenant", TEXT), sort=("item", TEXT))
@@ -111,6 +113,18 @@ class Tables(Construct):
             sort_key=dynamodb.Attribute(name=sort, type=TEXT),
             projection_type=holds,
             # A cold index throttles the writes of the warm table it belongs to.
+            warm_throughput=self._warm_throughput(),
+        )
+
+    def _index_dead_letters(self) -> None:
+        """Index the DEAD rows: only they have the keys, so no others cost a write here."""
+        self.occurrences.add_global_secondary_index(
+            index_name=DEAD_LETTERS,
+            partition_key=dynamodb.Attribute(name="dead_letters_of", type=TEXT),
+            sort_key=dynamodb.Attribute(name="dead_letter", type=TEXT),
+            # All that a list shows, so that it reads nothing else.
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["row", "write_id", "body"],
             warm_throughput=self._warm_throughput(),
         )
 

@@ -114,7 +114,11 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(
-                client=dynamodb, table="occurrences", retention=RETENTION, sleep=naps.append
+                client=dynamodb,
+                table="occurrences",
+                outbox_table="outbox",
+                retention=RETENTION,
+                sleep=naps.append,
             ),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
             zone_releases=DynamoDbZoneReleases(client=dynamodb, table="zone_releases"),
@@ -143,13 +147,14 @@ def world(request: pytest.FixtureRequest) -> World:
 
 def _in_memory() -> World:
     agenda, tenants, lanes = InMemoryAgenda(), InMemoryTenants(), InMemoryLanes()
+    outbox = InMemoryOutbox()
     return World(
         schedules=InMemorySchedules(agenda=agenda, tenants=tenants),
         tenants=tenants,
         budgets=InMemoryBudgets(),
         agenda=agenda,
-        outbox=InMemoryOutbox(),
-        ledger=InMemoryLedger(),
+        outbox=outbox,
+        ledger=InMemoryLedger(outbox=outbox),
         shards=InMemoryShards(),
         zone_releases=InMemoryZoneReleases(),
         lanes=lanes,

@@ -25,6 +25,9 @@ def make_tables(client: DynamoDBClient) -> None:
         if table == "schedules":
             _make_schedules(client)
             continue
+        if table == "occurrences":
+            _make_occurrences(client)
+            continue
         if table == "tenants":
             _make_tenants(client)
             continue
@@ -39,6 +42,36 @@ def make_tables(client: DynamoDBClient) -> None:
                 for place, (name, _) in enumerate(keys)
             ],
         )
+
+
+def _make_occurrences(client: DynamoDBClient) -> None:
+    client.create_table(
+        TableName="occurrences",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": "tenant_schedule", "AttributeType": "S"},
+            {"AttributeName": "run", "AttributeType": "S"},
+            {"AttributeName": "dead_letters_of", "AttributeType": "S"},
+            {"AttributeName": "dead_letter", "AttributeType": "S"},
+        ],
+        KeySchema=[
+            {"AttributeName": "tenant_schedule", "KeyType": "HASH"},
+            {"AttributeName": "run", "KeyType": "RANGE"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "dead_letters",
+                "KeySchema": [
+                    {"AttributeName": "dead_letters_of", "KeyType": "HASH"},
+                    {"AttributeName": "dead_letter", "KeyType": "RANGE"},
+                ],
+                "Projection": {
+                    "ProjectionType": "INCLUDE",
+                    "NonKeyAttributes": ["row", "write_id", "body"],
+                },
+            },
+        ],
+    )
 
 
 def _make_schedules(client: DynamoDBClient) -> None:

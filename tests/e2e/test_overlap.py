@@ -113,7 +113,10 @@ def test_of_many_claims_of_one_slot_at_once_exactly_one_takes_it(
         aws_secret_access_key="test",  # noqa: S106 the emulator takes any
     )
     ledger = DynamoDbLedger(
-        client=client, table=outputs["tables"]["occurrences"], retention=RETENTION_MIN
+        client=client,
+        table=outputs["tables"]["occurrences"],
+        outbox_table=outputs["tables"]["outbox"],
+        retention=RETENTION_MIN,
     )
     for number in range(ROUNDS):
         runs = [_claim(stage.tenant, f"s-{number}", claimer) for claimer in range(CLAIMS)]

@@ -13,6 +13,7 @@ from puntual.application.ports import (
     Agenda,
     Budgets,
     CreateResult,
+    DeadLetterPage,
     HeadPage,
     Lanes,
     Ledger,
@@ -31,6 +32,7 @@ from puntual.domain.forecast import RulePage
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
+from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
@@ -280,6 +282,18 @@ class HostileLedger:
     def swap_with_slot(self, slot: SlotSwap, *runs: RunSwap | Unchanged) -> bool:
         return self.hostility.write(
             "ledger.swap_with_slot", lambda: self.inner.swap_with_slot(slot, *runs)
+        )
+
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        return self.hostility.write(
+            "ledger.reopen", lambda: self.inner.reopen(run, seen=seen, page=page)
+        )
+
+    def dead(
+        self, tenant: TenantId, which: DeadLetterFilter, *, before: str | None, limit: int
+    ) -> DeadLetterPage:
+        return self.hostility.call(
+            "ledger.dead", lambda: self.inner.dead(tenant, which, before=before, limit=limit)
         )
 
     def note(self, note: Note) -> None:

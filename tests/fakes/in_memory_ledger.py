@@ -3,18 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from puntual.application.codec import dead_letter_text
+from puntual.application.ports import DeadLetterPage
+from puntual.domain.instant import text_of
 from puntual.domain.occurrence import RunKey
+from puntual.domain.page import Page
+from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Note, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.slot import Slot, SlotSwap
+from puntual.domain.tenant import TenantId
+from tests.fakes.in_memory_outbox import InMemoryOutbox
 
 Row = Run | Span | Note
 
 
 class InMemoryLedger:
-    """Without `knows_own_writes` a repeated write takes its own row for another's (P9 off)."""
+    """Without `knows_own_writes` a repeated write takes its own row for another's (P9 off).
 
-    def __init__(self, *, knows_own_writes: bool = True) -> None:
+    Pages of replays go into the `outbox`.
+    """
+
+    def __init__(
+        self, *, knows_own_writes: bool = True, outbox: InMemoryOutbox | None = None
+    ) -> None:
+        self.outbox = outbox or InMemoryOutbox()
         self.rows: dict[ScheduleKey, dict[str, Row]] = {}
         self.slots: dict[ScheduleKey, Slot] = {}
         self.knows_own_writes = knows_own_writes
@@ -72,6 +85,28 @@ class InMemoryLedger:
             self._put_slot(slot.slot)
         return True
 
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        assert run.write_id, "a write without an id cannot be known again (P9)"
+        if not self._is_as_seen(run.occurrence.key, seen):
+            return self._is_own(self.read(run.occurrence.key), run)
+        self._put(run.occurrence.key, run)
+        self.outbox.put_over(page)
+        return True
+
+    def dead(
+        self, tenant: TenantId, which: DeadLetterFilter, *, before: str | None, limit: int
+    ) -> DeadLetterPage:
+        rows = [row for by_run in self.rows.values() for row in by_run.values()]
+        runs = [row for row in rows if isinstance(row, Run) and _is_among(row, tenant, which)]
+        found = sorted(
+            (run for run in runs if before is None or dead_letter_text(run) < before),
+            key=dead_letter_text,
+            reverse=True,
+        )
+        page = tuple(found[:limit])
+        more = len(found) > limit
+        return DeadLetterPage(runs=page, before=dead_letter_text(page[-1]) if more else None)
+
     def note(self, note: Note) -> None:
         if self._row(note.key) is None:
             self._put(note.key, note)
@@ -128,3 +163,14 @@ def _key_of(swap: RunSwap) -> RunKey:
 
 def _same_write(row: Run, other: Run) -> bool:
     return row.write_id == other.write_id
+
+
+def _is_among(run: Run, tenant: TenantId, which: DeadLetterFilter) -> bool:
+    if run.died_at is None or run.occurrence.tenant != tenant:
+        return False
+    died_at = text_of(run.died_at)
+    return (
+        which.schedule in (None, run.occurrence.schedule)
+        and (which.since is None or text_of(which.since) <= died_at)
+        and (which.until is None or died_at <= text_of(which.until))
+    )

@@ -22,6 +22,14 @@ class InMemoryOutbox:
         if self.on_put is not None:
             self.on_put(page)
 
+    def put_over(self, page: Page) -> None:
+        """Put as a transaction does: over a page that is there, which then is not new."""
+        place = _place(page)
+        new = place not in self.pages
+        self.pages[place] = page
+        if new and self.on_put is not None:
+            self.on_put(page)
+
     def delete(self, page: Page) -> None:
         self.pages.pop(_place(page), None)
 

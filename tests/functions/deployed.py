@@ -142,7 +142,9 @@ def deployed() -> Iterator[Deployed]:
             tenants=DynamoDbTenants(table="tenants"),
             agenda=DynamoDbAgenda(client=dynamodb, table="agenda"),
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
-            ledger=DynamoDbLedger(client=dynamodb, table="occurrences", retention=RETENTION_MIN),
+            ledger=DynamoDbLedger(
+                client=dynamodb, table="occurrences", outbox_table="outbox", retention=RETENTION_MIN
+            ),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
             zone_releases=DynamoDbZoneReleases(client=dynamodb, table="zone_releases"),
             queue_urls=urls,

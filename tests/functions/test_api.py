@@ -104,7 +104,12 @@ def test_a_created_schedule_shows_its_next_five_fires(api: Api) -> None:
         "misfire_after_seconds": 60,
         "max_lateness_seconds": None,
     }
-    assert body["retry"] == {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800}
+    assert body["retry"] == {
+        "max_attempts": 5,
+        "base_seconds": 10,
+        "cap_seconds": 1800,
+        "deadline_seconds": None,
+    }
 
 
 def test_what_was_created_is_what_is_shown(api: Api) -> None:
@@ -559,7 +564,12 @@ def test_a_patch_changes_what_it_names_and_null_restores_a_default(api: Api) -> 
     )
     assert answer.status == 200, answer.text
     body = answer.body
-    assert body["retry"] == {"max_attempts": 7, "base_seconds": 3, "cap_seconds": 1800}
+    assert body["retry"] == {
+        "max_attempts": 7,
+        "base_seconds": 3,
+        "cap_seconds": 1800,
+        "deadline_seconds": None,
+    }
     assert body["gap"] == "skip"
     assert body["payload"] == {"lines": BODY["payload"]["lines"], "new": {}}
     assert body["expression"] == BODY["expression"]
@@ -1017,7 +1027,7 @@ WRITTEN_OUT: dict[str, Any] = {
         "misfire_after_seconds": 60,
         "max_lateness_seconds": None,
     },
-    "retry": {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800},
+    "retry": {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800, "deadline_seconds": None},
     "overlap": "allow",
     "completion": {
         "policy": "response",

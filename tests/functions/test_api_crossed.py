@@ -26,6 +26,7 @@ NEVER_MADE = "never-made"
 BODIES: dict[tuple[str, str], object] = {
     ("PUT", "/v1/tenants/<tenant>/schedules/<schedule>"): DEFINITION,
     ("PATCH", "/v1/tenants/<tenant>/schedules/<schedule>"): {"payload": 1},
+    ("POST", "/v1/tenants/<tenant>/schedules/<schedule>/occurrences/<occurrence>/replay"): {},
 }
 """The right body of a route that takes one: with a wrong one, nothing would be tried."""
 

@@ -157,6 +157,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
         "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "Occurrences": {"dynamodb:Query", "dynamodb:PutItem"},
+        "Occurrences/index/dead_letters": {"dynamodb:Query"},
         "Shards": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "Outbox": {"dynamodb:PutItem"},
         "Idempotency": {

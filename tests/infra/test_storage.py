@@ -74,6 +74,23 @@ def test_a_tenants_schedules_can_be_listed_and_sampled(
     assert len(indexes(prod.storage)) == 2
 
 
+def test_dead_letters_can_be_listed_by_tenant_with_all_that_their_rows_say(
+    prod: Templates,
+) -> None:
+    ledger = tables(prod.storage)["puntual-prod-occurrences"]["Properties"]
+    (index,) = ledger["GlobalSecondaryIndexes"]
+    assert index["IndexName"] == "dead_letters"
+    assert index["KeySchema"] == [
+        {"AttributeName": "dead_letters_of", "KeyType": "HASH"},
+        {"AttributeName": "dead_letter", "KeyType": "RANGE"},
+    ]
+    assert index["Projection"] == {
+        "ProjectionType": "INCLUDE",
+        "NonKeyAttributes": ["row", "write_id", "body"],
+    }
+    assert index["WarmThroughput"] == ledger["WarmThroughput"]
+
+
 def test_the_tenants_can_be_listed_and_their_counts_and_budgets_cost_the_index_nothing(
     prod: Templates,
 ) -> None:

@@ -83,6 +83,7 @@ def check(end: End) -> None:
         _check_run(end, run)
     _check_effects(end, rows)
     _check_slots(end, rows)
+    _check_replays(end)
     _check_leftovers(end)
 
 
@@ -285,10 +286,32 @@ def _check_slots(end: End, rows: Rows) -> None:
                 end.fail("WAITED FOR NOTHING", occurrence)
         elif run.attempt:
             end.record.counts["waited and ran"] += 1
-        elif run.state is RunState.SKIPPED_OVERLAP:
+        elif run.state is RunState.SKIPPED_OVERLAP and not run.round:
             end.fail("WAITING ONE SKIPPED", run)
         elif run.state is RunState.MISSED and version.policies.misfire.max_lateness is None:
             end.fail("WAITING ONE MISSED", run)
+
+
+def _check_replays(end: End) -> None:
+    """Each round that was opened has run, or its row says why it did not."""
+    for key, number, authorised_version, at in end.record.replays:
+        run = end.ledger.read(key)
+        schedule = ScheduleKey(tenant=key.tenant, schedule=key.schedule)
+        voided = authorised_version < end.schedules.head_rows[schedule].min_valid_version
+        if run is None or run.round < number:
+            end.fail("REPLAY NEVER RAN", f"{key} round {number} {run}")
+        elif run.round > number:
+            end.record.counts["replayed again"] += 1
+        elif run.state is RunState.CANCELED and run.reason.startswith("voided"):
+            if not voided:
+                end.fail("REPLAY CANCELED WRONGLY", run)
+        elif run.round_attempt:
+            end.record.counts["replayed and ran"] += 1
+        elif run.state is RunState.DEAD and run.reason == "undeliverable":
+            if end.faults.is_calm(at - EXPLAINS_MISSED, end.record.ended_at[key]):
+                end.fail("REPLAY DEAD WITHOUT A FAULT", run)
+        elif run.state is not RunState.SKIPPED_OVERLAP:
+            end.fail("REPLAY NEVER RAN", run)
 
 
 def _check_leftovers(end: End) -> None:

@@ -13,8 +13,9 @@ from puntual.domain.callback_token import Ticket
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Occurrence, OccurrenceId, RunKey
+from puntual.domain.policies import ATTEMPTS_MAX
 from puntual.domain.run import Run, RunState
-from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery
 from tests.simulation.scheduler import (
@@ -45,6 +46,15 @@ class Voiding(NamedTuple):
     min_valid_version: int
 
 
+class Replay(NamedTuple):
+    """A round that was opened for good: its row and its page were put."""
+
+    key: RunKey
+    round: int
+    authorised_version: int
+    at: int
+
+
 class Fire(NamedTuple):
     schedule: ScheduleKey
     version: int
@@ -73,6 +83,10 @@ class Record:
     in_slots: dict[ScheduleKey, Slot] = field(default_factory=dict)
     waited: dict[OccurrenceId, Place] = field(default_factory=dict)
     """Whoever has had a waiting place."""
+
+    replays: list[Replay] = field(default_factory=list)
+    requests: dict[tuple[RunKey, str], int] = field(default_factory=dict)
+    """The round that each request to replay has opened."""
 
     calls: dict[ScheduleKey, dict[OccurrenceId, int]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -171,12 +185,37 @@ class Record:
         if slot.running is not None and slot.running == slot.waiting:
             self.fail("WAITS FOR ITSELF", slot, now)
 
+    def replayed(self, run: Run, request: str, now: int) -> None:
+        assert run.authorised_version is not None
+        key = run.occurrence.key
+        self.counts["replays"] += 1
+        self.replays.append(Replay(key, run.round, run.authorised_version, now))
+        if request and self.requests.setdefault((key, request), run.round) != run.round:
+            self.fail("REPLAYED TWICE", f"{key} {run}", now)
+
+    def _reopened(self, before: Run, after: Run, function: Function, now: int) -> bool:
+        """Judge the opening of a round; False where it is none."""
+        if function.kind is not FunctionKind.API or after.round != before.round + 1:
+            return False
+        key = after.occurrence.key
+        if before.attempt >= ATTEMPTS_MAX:
+            self.fail("REPLAYED BEYOND THE LAST ATTEMPT", key, now)
+        schedule = _schedule_of(after.occurrence)
+        seen = function.seen.get(schedule, -1)
+        for (of, number), version in self.versions.items():
+            canceled = of == schedule and version.state is ScheduleState.CANCELED
+            if canceled and self.committed_at[of, number] < seen:
+                self.fail("REPLAYED THOUGH CANCELED", key, now)
+        return True
+
     def _overlap(self, before: Run | None, after: Run, function: Function, now: int) -> None:
         """Two that may not overlap must not have begun and not ended; backoffs count."""
         occurrence = after.occurrence
         if self._may_overlap(occurrence):
             return
         under_way = self.under_way[_schedule_of(occurrence)]
+        if after.state is RunState.RETRY_WAIT and not after.round_attempt:
+            return  # A replayed one is in no slot before its first claim.
         if after.state.is_terminal:
             under_way.pop(occurrence.key, None)
             return
@@ -199,6 +238,10 @@ class Record:
         another = asked is not None and asked.occurrence.id != before.occurrence.id
         if another and not self._may_be_written_by_another(before, after):
             self.fail("WRITTEN FOR ANOTHER", f"{key} {before} {after}", now)
+        if self._reopened(before, after, function, now):
+            return
+        if before.round != after.round:
+            self.fail("ROUND CHANGED", f"{key} {before} {after}", now)
         if before.state.is_terminal:
             self.fail("TERMINAL ROW REOPENED", f"{key} {before.state} {after.state}", now)
         if claims and before.attempt >= after.attempt:
@@ -273,7 +316,7 @@ class Record:
         for voiding in self.voidings[schedule]:
             if voiding.at < checked_at and judged < voiding.min_valid_version:
                 self.fail("STARTED AFTER PAUSE", occurrence, now)
-        if run.attempt == 1:
+        if run.attempt == 1 and not run.round:
             self._first_claim(run, schedule, checked_at)
 
     def _first_claim(self, run: Run, schedule: ScheduleKey, checked_at: int) -> None:
@@ -308,7 +351,7 @@ class Record:
     def _skipped(self, before: Run | None, run: Run, function: Function, now: int) -> None:
         schedule = _schedule_of(run.occurrence)
         slot = self.in_slots[schedule]
-        if slot.is_run_by(run.occurrence.id) or (before is not None and before.attempt):
+        if slot.is_run_by(run.occurrence.id) or (before is not None and before.round_attempt):
             self.fail("HOLDER SKIPPED", run.occurrence, now)
         holder = slot.running
         if holder is None and slot.waiting is None:

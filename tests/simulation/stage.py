@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from puntual.application.create_schedule import Request
 from puntual.domain.callback_token import Ticket
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
+from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.policies import (
     Completion,
@@ -26,6 +28,7 @@ from tests.simulation.scheduler import MINUTE, SECOND, instant_at
 from tests.simulation.workload import AUTHOR, TENANT, ZONE
 from tests.simulation.world import Parts, World
 
+SERVER_ERRORS_FROM = 500
 KEY = ScheduleKey(tenant=TENANT, schedule=ScheduleId("s0"))
 TIMEOUT = timedelta(seconds=5)
 LONG_TIMEOUT = timedelta(minutes=4)
@@ -62,6 +65,25 @@ class Stage(World):
 
     def resume(self, at: float) -> None:
         self._call(at, lambda: self.api.resume_schedule(KEY, author=AUTHOR))
+
+    def cancel(self, at: float) -> None:
+        self._call(at, lambda: self.api.cancel_schedule(KEY, author=AUTHOR))
+
+    def replay(self, at: float, *, of: float, request: str | None = None) -> None:
+        """Replay the occurrence of an instant."""
+        ref = text_of(instant_at(int(of * SECOND)))
+        asked = None if request is None else Request(key=request, body="")
+        self._call(
+            at,
+            lambda: self.api.replay_occurrence(KEY, ref, force=False, request=asked),
+        )
+
+    def calls_are_answered(self, *statuses: int) -> None:
+        """Say what the first calls get; a status from 500 on is tried again."""
+        self.receivers.answers = [
+            Failed(detail=f"HTTP {status}", retryable=status >= SERVER_ERRORS_FROM)
+            for status in statuses
+        ]
 
     def first_call_fails(self) -> None:
         self.receivers.answers = [Failed(detail="HTTP 503", retryable=True)]
@@ -106,11 +128,18 @@ def _ignored(_: object) -> None:
 
 
 def once(
-    at: float, *, misfire: Misfire = Misfire.FIRE_ONCE, overlap: Overlap = Overlap.ALLOW
+    at: float,
+    *,
+    misfire: Misfire = Misfire.FIRE_ONCE,
+    overlap: Overlap = Overlap.ALLOW,
+    retry: RetryPolicy | None = None,
 ) -> Definition:
     """Define a schedule that fires once."""
     expression = f"at({instant_at(int(at * SECOND)):%Y-%m-%dT%H:%M:%S})"
-    return _defined(expression, Policies(misfire=MisfirePolicy(policy=misfire), overlap=overlap))
+    policies = Policies(
+        misfire=MisfirePolicy(policy=misfire), overlap=overlap, retry=retry or RetryPolicy()
+    )
+    return _defined(expression, policies)
 
 
 def by_callback(definition: Definition) -> Definition:

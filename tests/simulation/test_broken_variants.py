@@ -17,6 +17,7 @@ RULES_BUILT = frozenset(
         "P9",
         "P10",
         "E1",
+        "E2",
         "E3",
         "E4",
         "E5",

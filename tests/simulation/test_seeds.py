@@ -62,6 +62,8 @@ def test_the_seeds_meet_what_they_are_there_for() -> None:
         "leases raised",
         "told to end",
         *(f"{what} {how}" for what in CALLBACKS for how in ("taken", "refused")),
+        "replays",
+        "replayed and ran",
     }
 
 

@@ -33,8 +33,9 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.policies import Misfire
+from puntual.domain.replay import why_not_replayable
 from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Unchanged
-from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.slot import SlotSwap
 from puntual.domain.target import Accepted, DeliveryResult
@@ -46,21 +47,29 @@ from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.simulation.scenarios import (
     Scenario,
+    a_cancel_that_is_older_than_its_replay,
     a_claim_that_is_still_on_its_way,
     a_complete_after_the_lease_is_lost,
     a_complete_before_the_answer_is_recorded,
     a_create_that_meets_a_planner_after_an_outage,
     a_dead_letter_of_a_run_that_lives,
+    a_dead_letter_of_an_earlier_round,
     a_deployment_at_the_end_of_a_run,
     a_duplicate_that_waits_for_what_has_ended,
     a_fail_that_meets_a_complete,
     a_former_planner_that_outlives_its_release,
     a_heartbeat_that_meets_the_end,
     a_lease_that_ends_later_than_it_says,
+    a_page_that_is_deleted_late,
     a_planner_that_dies_after_it_deleted,
     a_planner_that_meets_a_create_after_an_outage,
     a_relay_that_dies_at_each_send,
     a_release_that_is_deployed_for_two_minutes,
+    a_replay_after_a_cancel,
+    a_replay_beyond_the_last_attempt,
+    a_replay_in_its_backoff,
+    a_replay_of_one_that_died,
+    a_replay_that_is_asked_for_twice,
     a_request_to_end_that_meets_a_backoff,
     a_skip_behind_a_run_that_has_ended,
     a_target_that_is_asked_to_end,
@@ -334,6 +343,84 @@ class TakesTheTokenOfAnyAttempt(TakeCallback):
         ticket = super().ticket(token)
         row = self.settle_message.ledger.read(ticket.occurrence.key)
         return ticket if row is None else replace(ticket, attempt=row.attempt)
+
+
+# E2: a replay.
+
+
+class ReopensWithoutThePage(WatchedLedger):
+    """Two writes instead of one transaction, and it dies between them."""
+
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        outbox, self.outbox = self.outbox, InMemoryOutbox()
+        try:
+            return super().reopen(run, seen=seen, page=page)
+        finally:
+            self.outbox = outbox
+
+
+class PutsThePageAlone(WatchedLedger):
+    """The row stays as it was, and the message alone is to open the round."""
+
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        assert self.read(seen.occurrence.key) is not None
+        self.outbox.put_over(page)
+        self.record_of_writes.replayed(run, "", self.scheduler.now)
+        return True
+
+
+class ForgetsWhoAuthorised(WatchedLedger):
+    """Only the message knows it."""
+
+    def _put(self, key: RunKey, row: Row) -> None:
+        if isinstance(row, Run) and row.round:
+            row = replace(row, authorised_version=None)
+        super()._put(key, row)
+
+
+class ForgetsTheRequest(WatchedLedger):
+    def _put(self, key: RunKey, row: Row) -> None:
+        super()._put(key, replace(row, requests=()) if isinstance(row, Run) else row)
+
+
+class PagesWithoutTheRound(InMemoryOutbox):
+    def put_over(self, page: Page) -> None:
+        super().put_over(_of_no_round(page))
+
+    def delete(self, page: Page) -> None:
+        super().delete(_of_no_round(page))
+
+
+def _of_no_round(page: Page) -> Page:
+    """Give a page that is sent as it was meant, since its round is on its messages' rows."""
+    return replace(page, planned=tuple(replace(each, round=0) for each in page.planned))
+
+
+class BuriesEarlierRounds(BuryMessage):
+    def __call__(self, message: Message) -> Settled:
+        return super().__call__(replace(message, round=20))
+
+
+class SwapsWhatHasTheSameAttempt(WatchedLedger):
+    """The round is no part of the condition."""
+
+    def swap(self, run: Run, *, seen: Run | None) -> bool:
+        row = self.read(run.occurrence.key)
+        same = (
+            seen is not None
+            and row is not None
+            and (row.state, row.attempt) == (seen.state, seen.attempt)
+        )
+        return super().swap(run, seen=row if same else seen)
+
+
+def replayable_though_canceled(run: Run, head: Schedule, *, force: bool) -> str | None:
+    active = replace(head, state=ScheduleState.ACTIVE)
+    return why_not_replayable(run, active, force=force)
+
+
+def replayable_without_end(run: Run, head: Schedule, *, force: bool) -> str | None:
+    return why_not_replayable(replace(run, attempt=0), head, force=force)
 
 
 # E3: ownership.
@@ -780,6 +867,60 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(take_callback=TakesTheTokenOfAnyAttempt),
         shows=frozenset({"STALE CALLBACK TAKEN"}),
         scenario=a_complete_after_the_lease_is_lost,
+    ),
+    "reopens without the page": Variant(
+        rule="E2",
+        parts=Parts(ledger=ReopensWithoutThePage),
+        shows=frozenset({"STUCK RETRY_WAIT"}),
+        scenario=a_replay_of_one_that_died,
+    ),
+    "puts the page alone": Variant(
+        rule="E2",
+        parts=Parts(ledger=PutsThePageAlone),
+        shows=frozenset({"REPLAY NEVER RAN"}),
+        scenario=a_replay_of_one_that_died,
+    ),
+    "forgets who authorised": Variant(
+        rule="E2",
+        parts=Parts(ledger=ForgetsWhoAuthorised),
+        shows=frozenset({"REPLAY CANCELED WRONGLY"}),
+        scenario=a_replay_in_its_backoff,
+    ),
+    "forgets the request": Variant(
+        rule="E2",
+        parts=Parts(ledger=ForgetsTheRequest),
+        shows=frozenset({"REPLAYED TWICE"}),
+        scenario=a_replay_that_is_asked_for_twice,
+    ),
+    "pages without the round": Variant(
+        rule="E2",
+        parts=Parts(outbox=PagesWithoutTheRound),
+        shows=frozenset({"STUCK RETRY_WAIT"}),
+        scenario=a_page_that_is_deleted_late,
+    ),
+    "buries earlier rounds": Variant(
+        rule="E2",
+        parts=Parts(bury=BuriesEarlierRounds),
+        shows=frozenset({"REPLAY DEAD WITHOUT A FAULT"}),
+        scenario=a_dead_letter_of_an_earlier_round,
+    ),
+    "swaps what has the same attempt": Variant(
+        rule="E2",
+        parts=Parts(ledger=SwapsWhatHasTheSameAttempt),
+        shows=frozenset({"ROUND CHANGED"}),
+        scenario=a_cancel_that_is_older_than_its_replay,
+    ),
+    "replays though canceled": Variant(
+        rule="E2",
+        parts=Parts(why_not_replayable=replayable_though_canceled),
+        shows=frozenset({"REPLAYED THOUGH CANCELED"}),
+        scenario=a_replay_after_a_cancel,
+    ),
+    "replays without end": Variant(
+        rule="E2",
+        parts=Parts(why_not_replayable=replayable_without_end),
+        shows=frozenset({"REPLAYED BEYOND THE LAST ATTEMPT"}),
+        scenario=a_replay_beyond_the_last_attempt,
     ),
     "no ownership": Variant(
         rule="E3",

@@ -1,9 +1,11 @@
 """The in-memory fakes, watched: what takes effect is recorded at the moment it does."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from puntual.domain.agenda import Cursor
 from puntual.domain.occurrence import RunKey
+from puntual.domain.page import Page
 from puntual.domain.run import Run, RunSwap, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.slot import Slot, SlotSwap
@@ -37,6 +39,14 @@ class WatchedLedger(InMemoryLedger):
         for run in runs:
             if isinstance(run, RunSwap):
                 self._check_own(run.run, won=won)
+        return won
+
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        won = super().reopen(run, seen=seen, page=page)
+        self._check_own(run, won=won)
+        if won:
+            request = run.requests[-1] if run.requests != seen.requests else ""
+            self.record_of_writes.replayed(run, request, self.scheduler.now)
         return won
 
     def record(self, run: Run) -> bool:
@@ -78,6 +88,10 @@ class WatchedSchedules(InMemorySchedules):
     def head(self, key: ScheduleKey) -> Schedule | None:
         self.scheduler.running.seen[key] = self.scheduler.now
         return super().head(key)
+
+    def heads(self, keys: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
+        self.scheduler.running.seen.update(dict.fromkeys(keys, self.scheduler.now))
+        return super().heads(keys)
 
     def advance(
         self, head: Schedule, version: ScheduleVersion, cursor: Cursor | None, *, shard: int

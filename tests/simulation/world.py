@@ -13,6 +13,7 @@ from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
+from puntual.application.reopen_occurrence import WhyNot
 from puntual.application.settle_message import (
     JudgeByHead,
     JudgeByRow,
@@ -26,6 +27,7 @@ from puntual.domain.errors import PuntualError, Unavailable
 from puntual.domain.judgement import before_head, judge
 from puntual.domain.message import Message
 from puntual.domain.page import Page
+from puntual.domain.replay import why_not_replayable
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.tenant import Tenant
 from tests.builders import HORIZON
@@ -33,6 +35,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.hostile import (
     HostileAgenda,
+    HostileBudgets,
     HostileLanes,
     HostileLedger,
     HostileOutbox,
@@ -56,6 +59,7 @@ from tests.simulation.io import Io
 from tests.simulation.queues import RECEIVES_MAX, RECEIVES_MAX_LOW, Queues, Received
 from tests.simulation.receivers import Receivers
 from tests.simulation.record import Failure, Record
+from tests.simulation.replays import Replays, replays_judged_by
 from tests.simulation.scheduler import (
     MINUTE,
     SECOND,
@@ -80,6 +84,9 @@ LIMITS = Limits(
 DRAINS_FOR = 6600 * SECOND
 TICKS_SLOWER_AFTER = 1500 * SECOND
 """Once the faults are over for so long, ticks come every five minutes: little is left to do."""
+
+WITH_REPLAYS_ONE_IN = 4
+"""Of so many seeds one has tenants that replay."""
 
 FAILURES_REPORTED_MAX = 5
 STEPS_REPORTED_MAX = 200
@@ -109,6 +116,7 @@ class Parts:
     take_callback: type[TakeCallback] = TakeCallback
     judge_by_row: JudgeByRow = before_head
     judge_by_head: JudgeByHead = judge
+    why_not_replayable: WhyNot = why_not_replayable
 
 
 class SimulatedClock:
@@ -189,6 +197,14 @@ class World:
             lasts=self.lasts,
         )
         workload.plan()
+        if self.seed % WITH_REPLAYS_ONE_IN == WITH_REPLAYS_ONE_IN - 1:
+            Replays(
+                scheduler=self.scheduler,
+                api=self.api,
+                ledger=self.fake_ledger,
+                call=self.call_api,
+                lasts=self.lasts,
+            ).plan()
         self._plan_ticks()
         return self.finish()
 
@@ -238,6 +254,8 @@ class World:
         self.fake_outbox = parts.outbox(self.stream.put)
         self.fake_shards = parts.shards()
         self.fake_ledger = parts.ledger(scheduler, self.record)
+        self.fake_ledger.outbox = self.fake_outbox
+        self.fake_budgets = InMemoryBudgets()
         self.fake_schedules = parts.schedules(
             scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
         )
@@ -265,7 +283,7 @@ class World:
             schedules=schedules,
             tenants=self.fake_tenants,
             ledger=ledger,
-            budgets=InMemoryBudgets(),
+            budgets=HostileBudgets(self.fake_budgets, io),
             announced=announced,
             clock=clock,
             ids=ids,
@@ -279,6 +297,7 @@ class World:
             ),
             retention=RETENTION_MIN,
         )
+        self.api = replays_judged_by(self.api, parts.why_not_replayable)
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
         self.plan_shard = parts.plan_shard(
             shards=shards,

@@ -126,3 +126,21 @@ def test_after_a_crash_at_any_io_burying_again_ends_in_the_same_state(crash: int
     bury(world)
     assert world.run_of(MESSAGE).state is RunState.DEAD
     assert world.head(a_version()).state is ScheduleState.COMPLETED
+
+
+def test_e2_a_dead_letter_of_an_earlier_round_goes_back_and_ends_nothing() -> None:
+    world = a_world()
+    waits = replace(a_run(MESSAGE.occurrence, state=RunState.RETRY_WAIT), round=1, round_attempt=0)
+    world.ledger.swap(waits, seen=None)
+    assert bury(world) == Settled(why="of an earlier round")
+    assert world.run_of(MESSAGE) == waits
+    [(lane, message, _)] = world.sent()
+    assert (lane, message) == (MESSAGE.lane, MESSAGE)
+
+
+def test_e4_a_dead_letter_of_the_rows_own_round_ends_it() -> None:
+    world = a_world()
+    waits = replace(a_run(MESSAGE.occurrence, state=RunState.RETRY_WAIT), round=1, round_attempt=0)
+    world.ledger.swap(waits, seen=None)
+    assert bury(world, replace(MESSAGE, round=1)).why == RunState.DEAD
+    assert world.run_of(MESSAGE).died_at == LONG_AFTER

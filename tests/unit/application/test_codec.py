@@ -17,7 +17,7 @@ from puntual.domain.instant import text_of
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Planned
-from puntual.domain.policies import Completion, CompletionPolicy, Overlap, Policies
+from puntual.domain.policies import Completion, CompletionPolicy, Overlap, Policies, RetryPolicy
 from puntual.domain.run import RunState
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.tenant import Quotas
@@ -142,6 +142,7 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "max_attempts": 5,
         "retry_base_ms": 10_000,
         "retry_cap_ms": 1_800_000,
+        "retry_deadline_ms": None,
         "window_ms": 0,
         "overlap": "allow",
         "completion": "response",
@@ -384,3 +385,27 @@ def test_schedules_are_spread_evenly_by_their_ids_alone() -> None:
     assert below == pytest.approx(1_000, rel=0.1)
     edited = a_version(version=2, rule=a_rule("0 9 * * *"))
     assert codec.spread_text(a_schedule(edited))[:8] == codec.spread_text(a_schedule())[:8]
+
+
+def test_rounds_are_read_as_they_were_written() -> None:
+    tries = (*a_run().attempts, replace(a_run().attempts[0], number=2, round=1))
+    run = replace(a_run(state=RunState.DEAD), attempts=tries, round=1, died_at=NINE)
+    run = replace(run, requests=("one", "two"), authorised_version=3)
+    key = a_schedule().key
+    assert codec.run_of_text(codec.run_text(run), key=key, write_id=run.write_id) == run
+    message = replace(a_message(), round=2)
+    assert codec.message_of_body(codec.body_of(message, timedelta(0))) == message
+    page = a_page(replace(a_planned(), round=2))
+    assert codec.page_of_packed(codec.packed_page(page)) == page
+
+
+def test_a_schedule_from_before_deadlines_has_none() -> None:
+    written = json.loads(codec.head_text(a_schedule()))
+    del written["policies"]["retry_deadline_ms"]
+    assert codec.head_of_text(json.dumps(written), state="ACTIVE") == a_schedule()
+
+
+def test_a_deadline_is_read_as_it_was_written() -> None:
+    retry = RetryPolicy(deadline=timedelta(seconds=90))
+    head = a_schedule(a_version(policies=Policies(retry=retry)))
+    assert codec.head_of_text(codec.head_text(head), state="ACTIVE") == head

@@ -90,6 +90,20 @@ def test_a_target_in_aws_is_delivered_to_with_the_payload_of_this_attempt() -> N
     assert delivery.payload == '{"at":"2026-11-30T09:05:00.000Z, try 1"}'
 
 
+def test_e2_the_first_attempt_of_a_round_is_told_from_a_repeat_within_it() -> None:
+    world = a_world()
+    world.answers(REFUSED)
+    row = replace(a_run(MESSAGE.occurrence, state=RunState.RETRY_WAIT, attempt=2), round=1)
+    world.ledger.swap(replace(row, round_attempt=0, not_before=FIRE), seen=None)
+    execute(world)
+    again = last_sent(world)
+    assert again.round == 1  # also where a duplicate of an earlier round made the attempt
+    world.clock.advance_to(FIRE + timedelta(minutes=1))
+    execute(world, again)
+    told = [(each.attempt, each.round, each.is_repeat) for each in world.targets.deliveries]
+    assert told == [(3, 1, False), (4, 1, True)]
+
+
 def test_p3_an_occurrence_runs_under_its_own_versions_target_and_payload() -> None:
     world = a_world()
     world.is_followed(

@@ -17,7 +17,10 @@ from pynamodb.exceptions import PynamoDBException
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 from pynamodb.models import Model
 
+from puntual.application.codec import packed_page, page_key_text
 from puntual.domain.errors import Unavailable
+from puntual.domain.instant import text_of
+from puntual.domain.page import Page
 from puntual.domain.target import AwsTarget
 from puntual.domain.tenant import TenantId
 
@@ -225,6 +228,18 @@ def bound[R](row: type[R], table: str) -> type[R]:
     namespace = {"Meta": type("Meta", (), meta), "__module__": row.__module__}
     metaclass: Callable[..., Any] = type(row)
     return cast("type[R]", metaclass(row.__name__, (row,), namespace))
+
+
+def page_key(page: Page) -> Item:
+    return {"shard": {"N": str(page.shard)}, "page": {"S": page_key_text(page)}}
+
+
+def page_item(page: Page) -> Item:
+    """Give a page's row of the outbox, which a replay's transaction puts too."""
+    return page_key(page) | {
+        "body": {"B": packed_page(page)},
+        "written_at": {"S": text_of(page.written_at)},
+    }
 
 
 REGISTRATION = "registration"

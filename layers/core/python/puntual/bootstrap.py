@@ -295,6 +295,7 @@ def ledger() -> Ledger:
     return DynamoDbLedger(
         client=dynamodb_client(),
         table=settings().occurrences_table,
+        outbox_table=settings().outbox_table,
         retention=settings().retention,
     )
 

@@ -216,15 +216,17 @@ def _started(_: AwsTargets, client: BaseClient, delivery: Delivery) -> DeliveryR
     except ClientError as error:
         if error_code(error) != ALREADY_STARTED:
             raise
-        return Delivered(detail=f"Step Functions: already started under the name {name}")
+        detail = f"Step Functions: already started under the name {name}; not started again"
+        return Delivered(detail=detail)
     return Delivered(detail=f"Step Functions: started under the name {name}")
 
 
 def _taken(name: str, message_id: str, delivery: Delivery) -> Delivered:
     """FIFO queues and topics answer a repeat as if it were new, so that is all that can be said."""
     detail = f"{name} {message_id}"
-    if _is_fifo(delivery) and delivery.attempt > 1 and not delivery.awaits_callback:
-        detail += "; dropped there if an earlier attempt arrived within 5 minutes"
+    if _is_fifo(delivery) and delivery.is_repeat and not delivery.awaits_callback:
+        name = delivery.once_name
+        detail += f"; dropped there if {name} was already taken within 5 minutes"
     return Delivered(detail=detail)
 
 

@@ -8,6 +8,9 @@ table's time to live, in epoch seconds.
 A schedule's slot is the row `slot`: its `write_id`, and for who is `running` and who is `waiting`
 the occurrence's id, with a body of its own. It never expires, since it may be held. Slots are
 written in transactions only; their token is the write id.
+
+The index `dead_letters` holds DEAD rows alone, since no others have its keys: `dead_letters_of`,
+one of a tenant's partitions, and `dead_letter`, its place in the order of deaths.
 """
 
 import re
@@ -20,6 +23,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from puntual.application.codec import (
+    DEAD_LETTER_PARTS,
+    dead_letter_text,
+    dead_letters_part,
+    dead_letters_text,
     note_of_text,
     note_text,
     place_of_text,
@@ -31,6 +38,7 @@ from puntual.application.codec import (
     span_of_text,
     span_text,
 )
+from puntual.application.ports import DeadLetterPage
 from puntual.aws import (
     TRANSACTION_EXPECTED_CODES,
     TRANSACTION_IN_PROGRESS,
@@ -43,14 +51,18 @@ from puntual.aws import (
     TransactWriteItem,
     error_code,
     lost_to,
+    page_item,
     unavailable_if_transient,
 )
 from puntual.domain.errors import Unavailable
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import RunKey
+from puntual.domain.page import Page
+from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Note, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.slot import Place, Slot, SlotSwap
+from puntual.domain.tenant import TenantId
 
 NAMES = {
     "#run": "run",
@@ -62,7 +74,16 @@ NAMES = {
     "#asked": "asked",
     "#running": "running",
     "#running_body": "running_body",
+    "#dead_letters_of": "dead_letters_of",
+    "#dead_letter": "dead_letter",
+    "#tenant_schedule": "tenant_schedule",
 }
+
+DEAD_LETTERS = "dead_letters"
+BEFORE_ALL_TIMES = "0"
+BEHIND_ALL_TIMES = ":"
+BEHIND_ITS_INSTANT = "~"
+"""Sorts behind the '#' that follows an instant."""
 
 SLOT = "slot"
 """Sorts behind all runs, spans and notes, whose keys begin with a year."""
@@ -81,6 +102,7 @@ NOT_ASKED = "attribute_not_exists(#asked)"
 class DynamoDbLedger:
     client: DynamoDBClient
     table: str
+    outbox_table: str
     retention: timedelta
     sleep: Sleep = time.sleep
 
@@ -124,6 +146,74 @@ class DynamoDbLedger:
         writes: list[TransactWriteItem] = [self._run_write(run) for run in runs]
         writes.append(self._slot_write(slot))
         return not self._committed(writes, slot.slot.write_id)
+
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        put: TransactWriteItem = {
+            "Put": {"TableName": self.outbox_table, "Item": page_item(page)},
+        }
+        return not self._committed(
+            [self._run_write(RunSwap(run=run, seen=seen)), put], run.write_id
+        )
+
+    def dead(
+        self, tenant: TenantId, which: DeadLetterFilter, *, before: str | None, limit: int
+    ) -> DeadLetterPage:
+        """Ask each partition for its newest, and give what none of them can have newer."""
+        found: list[Run] = []
+        read_through = ""
+        for part in range(DEAD_LETTER_PARTS):
+            runs, through = self._dead_in(tenant, part, which, before=before, limit=limit)
+            found += runs
+            read_through = max(read_through, through)
+        newest = sorted(found, key=dead_letter_text, reverse=True)
+        runs = [run for run in newest if dead_letter_text(run) >= read_through]
+        if len(runs) > limit:
+            page = tuple(runs[:limit])
+            return DeadLetterPage(runs=page, before=dead_letter_text(page[-1]))
+        return DeadLetterPage(runs=tuple(runs), before=read_through or None)
+
+    def _dead_in(
+        self,
+        tenant: TenantId,
+        part: int,
+        which: DeadLetterFilter,
+        *,
+        before: str | None,
+        limit: int,
+    ) -> tuple[list[Run], str]:
+        """Give the newest of a partition, and through which place, unless it is read to its end."""
+        last = BEHIND_ALL_TIMES
+        if which.until is not None:
+            last = text_of(which.until) + BEHIND_ITS_INSTANT
+        values: Item = {
+            ":of": {"S": dead_letters_text(tenant, part)},
+            ":first": {"S": BEFORE_ALL_TIMES if which.since is None else text_of(which.since)},
+            ":last": {"S": last if before is None else min(before, last)},
+        }
+        asked: dict[str, Any] = {}
+        condition = "#dead_letters_of = :of AND #dead_letter BETWEEN :first AND :last"
+        wanted = ""
+        if which.schedule is not None:
+            key = ScheduleKey(tenant=tenant, schedule=which.schedule)
+            values[":key"] = {"S": schedule_key_text(key)}
+            wanted = "#tenant_schedule = :key"
+            asked["FilterExpression"] = wanted
+        with unavailable_if_transient("read the dead letters"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=DEAD_LETTERS,
+                KeyConditionExpression=condition,
+                ExpressionAttributeNames=_names(f"{condition} {wanted}"),
+                ExpressionAttributeValues=values,
+                ScanIndexForward=False,
+                # BETWEEN gives `before` itself, too.
+                Limit=limit + 1,
+                **asked,
+            )
+        rows = (_row_of(item) for item in answer["Items"] if item["dead_letter"]["S"] != before)
+        runs = [row for row in rows if isinstance(row, Run)]
+        through = answer.get("LastEvaluatedKey", {}).get("dead_letter", {}).get("S", "")
+        return runs, through
 
     def note(self, note: Note) -> None:
         item = self._blank(note.key, "note", note.occurrence.scheduled_for)
@@ -214,7 +304,7 @@ class DynamoDbLedger:
         """
         codes: list[str] = []
         for wait in (*WAITS, None):
-            with unavailable_if_transient("write a run and its slot"):
+            with unavailable_if_transient("write a run and what goes with it"):
                 reasons = self._tried(writes, write_id)
             if any(reason.get("Item", {}).get("write_id") == {"S": write_id} for reason in reasons):
                 return set()
@@ -230,7 +320,7 @@ class DynamoDbLedger:
                 return lost
             if wait is not None:
                 self.sleep(wait)
-        raise Unavailable(f"write a run and its slot: {', '.join(codes)}")
+        raise Unavailable(f"write a run and what goes with it: {', '.join(codes)}")
 
     def _tried(self, writes: Sequence[TransactWriteItem], write_id: str) -> list[Any]:
         """Commit once; give why each part was refused, in their order, or nothing."""
@@ -273,6 +363,9 @@ class DynamoDbLedger:
         }
         if run.cancel_requested:
             item["asked"] = {"BOOL": True}
+        if run.died_at is not None:
+            of = dead_letters_text(run.occurrence.tenant, dead_letters_part(run.occurrence.key))
+            item |= {"dead_letters_of": {"S": of}, "dead_letter": {"S": dead_letter_text(run)}}
         return item
 
     def _blank(self, key: RunKey, row: str, expires_from: datetime) -> Item:
@@ -343,8 +436,13 @@ def _slot_of(item: Item) -> Slot:
 
 
 def _expires_from(run: Run) -> datetime:
-    """Give the row's own time: a backfill's scheduled time may lie before the retention."""
-    return max(run.available_at, run.enqueued_at or run.available_at)
+    """Give the row's own time: a backfill's scheduled time may lie before the retention.
+
+    A replay, too, is later than its row, which must outlive the new round.
+    """
+    times = (run.available_at, run.enqueued_at, run.not_before, run.died_at)
+    started = run.attempts[-1].started_at if run.round and run.attempts else None
+    return max(time for time in (*times, started) if time is not None)
 
 
 def _schedule_of(key: RunKey) -> ScheduleKey:

@@ -5,10 +5,11 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from puntual.application.codec import packed_page, page_key_text, page_of_packed
+from puntual.application.codec import page_of_packed
 from puntual.aws import (
     DynamoDBClient,
-    Item,
+    page_item,
+    page_key,
     put_if_absent,
     unavailable_if_transient,
 )
@@ -24,16 +25,12 @@ class DynamoDbOutbox:
     table: str
 
     def put(self, page: Page) -> None:
-        item: Item = _key(page) | {
-            "body": {"B": packed_page(page)},
-            "written_at": {"S": text_of(page.written_at)},
-        }
         with unavailable_if_transient("put a page"):
-            put_if_absent(self.client, self.table, item, key="page")
+            put_if_absent(self.client, self.table, page_item(page), key="page")
 
     def delete(self, page: Page) -> None:
         with unavailable_if_transient("delete a page"):
-            self.client.delete_item(TableName=self.table, Key=_key(page))
+            self.client.delete_item(TableName=self.table, Key=page_key(page))
 
     def left(self, shard: int, *, written_before: datetime, limit: int) -> tuple[Page, ...]:
         with unavailable_if_transient("read the pages left"):
@@ -61,7 +58,3 @@ def _page_or_none(shard: int, body: bytes) -> Page | None:
     except ValueError:
         logger.exception("unreadable page", shard=shard)
         return None
-
-
-def _key(page: Page) -> Item:
-    return {"shard": {"N": str(page.shard)}, "page": {"S": page_key_text(page)}}

@@ -3,14 +3,17 @@
 from dataclasses import dataclass, replace
 
 from puntual.application.settle_message import Settled, SettleMessage
-from puntual.domain.judgement import Claim, Standing, buried
+from puntual.domain.judgement import Claim, Standing, buried, is_of_an_earlier_round
 from puntual.domain.message import Message
 from puntual.domain.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuryMessage:
-    """E4: only an absent row, or the message's own with no live lease, becomes DEAD."""
+    """E4: only an absent row, or the message's own with no live lease, becomes DEAD.
+
+    One of an earlier round goes back to its lane, where it is a duplicate like any other (E2).
+    """
 
     settle_message: SettleMessage
 
@@ -25,6 +28,8 @@ class BuryMessage:
         self, message: Message, seen: Run | None, claim: Claim, standing: Standing
     ) -> Settled | None:
         desk, slot = self.settle_message, claim.slot
+        if is_of_an_earlier_round(message, seen):
+            return desk.park(message, desk.clock.now(), why="of an earlier round")
         if slot is not None:
             slot = replace(slot, slot=slot.seen.without(message.occurrence.id))
         dead = desk.swap(buried(message, seen, desk.clock.now()), seen=seen, slot=slot)

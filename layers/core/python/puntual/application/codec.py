@@ -22,7 +22,7 @@ from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, instant_of, text_of
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
-from puntual.domain.occurrence import Kind, Occurrence
+from puntual.domain.occurrence import Kind, Occurrence, RunKey
 from puntual.domain.page import Page, Planned
 from puntual.domain.policies import (
     Completion,
@@ -46,6 +46,10 @@ type Document = dict[str, Any]
 
 SPREAD_DIGITS = 8
 """Hexadecimal digits of the hash that a schedule's place among its tenant's begins with."""
+
+DEAD_LETTER_PARTS = 8
+"""Partitions of one tenant's dead letters: each takes a thousand writes a second, and beyond them
+the index would hold up the ledger's own writes."""
 
 PAGE_BYTES_MAX = 4 * 1024 * 1024
 """An unpacked page is some 30 KB; beyond this a row was not written by us."""
@@ -99,6 +103,24 @@ def cursor_of(text: str, *, scheduled_for: str) -> Cursor:
 def page_key_text(page: Page) -> str:
     """Give a page's place among its shard's, in the order of buckets."""
     return f"{minute_text(page.bucket)}#{page.id}"
+
+
+def dead_letter_text(run: Run) -> str:
+    """Give a dead letter's place among its tenant's, in the order of their deaths."""
+    assert run.died_at is not None
+    key = run.occurrence.key
+    return f"{text_of(run.died_at)}#{key.schedule}#{key.run}"
+
+
+def dead_letters_text(tenant: TenantId, part: int) -> str:
+    """Give one of the partitions that hold a tenant's dead letters."""
+    return f"{tenant}#{part}"
+
+
+def dead_letters_part(key: RunKey) -> int:
+    """Spread a tenant's dead letters, for many may die in the same second."""
+    digest = hashlib.blake2b(f"{key.schedule}#{key.run}".encode(), digest_size=2).digest()
+    return int.from_bytes(digest) % DEAD_LETTER_PARTS
 
 
 def spread_text(head: Schedule) -> str:
@@ -255,6 +277,7 @@ def _policies_document(policies: Policies) -> Document:
         "max_attempts": retry.max_attempts,
         "retry_base_ms": _milliseconds(retry.base),
         "retry_cap_ms": _milliseconds(retry.cap),
+        "retry_deadline_ms": None if retry.deadline is None else _milliseconds(retry.deadline),
         "window_ms": _milliseconds(policies.window),
         "overlap": policies.overlap,
         "completion": completion.policy,
@@ -264,7 +287,7 @@ def _policies_document(policies: Policies) -> Document:
 
 
 def _policies_of(read: Document) -> Policies:
-    late = read["max_lateness_ms"]
+    late, deadline = read["max_lateness_ms"], read.get("retry_deadline_ms")
     return Policies(
         misfire=MisfirePolicy(
             policy=Misfire(read["misfire"]),
@@ -275,6 +298,7 @@ def _policies_of(read: Document) -> Policies:
             max_attempts=read["max_attempts"],
             base=_duration_of(read["retry_base_ms"]),
             cap=_duration_of(read["retry_cap_ms"]),
+            deadline=None if deadline is None else _duration_of(deadline),
         ),
         window=_duration_of(read["window_ms"]),
         overlap=Overlap(read.get("overlap", Overlap.ALLOW)),
@@ -360,6 +384,8 @@ def body_of(message: Message, delay: timedelta) -> str:
         document["looks"] = message.looks
     if message.lost_races:
         document["lost"] = message.lost_races
+    if message.round:
+        document["rd"] = message.round
     if delay:
         document["delay_ms"] = _milliseconds(delay)
     return _text(document)
@@ -381,6 +407,7 @@ def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
             looks=read.get("looks", 0),
             lost_races=read.get("lost", 0),
             enqueued_at=_instant_or_none(read.get("enq")),
+            round=read.get("rd", 0),
         )
         if sent_at is None:
             return message
@@ -395,6 +422,8 @@ def _planned_document(planned: Planned) -> Document:
     document["misfire_after_ms"] = _milliseconds(planned.misfire_after)
     if planned.flexible:
         document["flexible"] = True
+    if planned.round:
+        document["rd"] = planned.round
     return document
 
 
@@ -406,6 +435,7 @@ def _planned_of(read: Document) -> Planned:
         misfire_after=_duration_of(read["misfire_after_ms"]),
         flexible=read.get("flexible", False),
         authorised_version=read.get("auth"),
+        round=read.get("rd", 0),
     )
 
 
@@ -463,8 +493,8 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `cr` cancel_requested, `why` reason; `tries` with their number, start, end and
-    result.
+    not_before, `cr` cancel_requested, `why` reason, `da` died_at, `rq` requests; `tries` with their
+    number, start, end, result and, behind the first round, round.
     """
     document = _keyless_document(run.occurrence)
     document |= _common_document(
@@ -483,6 +513,10 @@ def run_text(run: Run) -> str:
         document["why"] = run.reason
     if run.attempts:
         document["tries"] = [_attempt_list(attempt) for attempt in run.attempts]
+    if run.died_at is not None:
+        document["da"] = text_of(run.died_at)
+    if run.requests:
+        document["rq"] = run.requests
     return _text(document)
 
 
@@ -504,6 +538,8 @@ def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
             cancel_requested=read.get("cr", False),
             reason=read.get("why", ""),
             attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
+            died_at=_instant_or_none(read.get("da")),
+            requests=tuple(read.get("rq", ())),
             write_id=write_id,
         )
 
@@ -562,21 +598,23 @@ def place_of_text(text: str, *, key: ScheduleKey) -> Place:
 
 def _attempt_list(attempt: Attempt) -> list[int | str | None]:
     finished_at = attempt.finished_at
-    return [
+    written: list[int | str | None] = [
         attempt.number,
         text_of(attempt.started_at),
         None if finished_at is None else text_of(finished_at),
         attempt.result,
     ]
+    return [*written, attempt.round] if attempt.round else written
 
 
 def _attempt_of(read: list[Any]) -> Attempt:
-    number, started_at, finished_at, result = read
+    number, started_at, finished_at, result, *round_ = read
     return Attempt(
         number=number,
         started_at=instant_of(started_at),
         finished_at=_instant_or_none(finished_at),
         result=result,
+        round=round_[0] if round_ else 0,
     )
 
 

@@ -11,7 +11,9 @@ from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.create_schedule import CreateSchedule
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.derive_fires import DeriveFires
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.forecast_fires import ForecastFires
+from puntual.application.list_dead_letters import ListDeadLetters
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
 from puntual.application.list_tenants import ListTenants
@@ -20,6 +22,9 @@ from puntual.application.ports import Budgets, Clock, IdSource, Ledger, Schedule
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
+from puntual.application.reopen_occurrence import ReopenOccurrence
+from puntual.application.replay_dead_letters import ReplayDeadLetters
+from puntual.application.replay_occurrence import ReplayOccurrence
 from puntual.application.resume_schedule import ResumeSchedule
 from puntual.application.rotate_webhook_keys import RotateWebhookKeys
 from puntual.application.show_occurrence import ShowOccurrence
@@ -44,6 +49,9 @@ class ControlPlane:
     cancel_schedule: CancelSchedule
     list_occurrences: ListOccurrences
     show_occurrence: ShowOccurrence
+    replay_occurrence: ReplayOccurrence
+    list_dead_letters: ListDeadLetters
+    replay_dead_letters: ReplayDeadLetters
     preview_rule: PreviewRule
     preview_schedule: PreviewSchedule
     register_tenant: RegisterTenant
@@ -72,6 +80,8 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
     derive = DeriveFires(schedules=schedules, retention=retention)
+    show_occurrence = ShowOccurrence(schedules=schedules, ledger=ledger, derive=derive, clock=clock)
+    reopen = ReopenOccurrence(ledger=ledger, announced=announced, clock=clock, ids=ids)
     return ControlPlane(
         environment=limits.environment,
         admit_caller=AdmitCaller(tenants=tenants, clock=clock),
@@ -97,8 +107,18 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
         list_occurrences=ListOccurrences(
             schedules=schedules, ledger=ledger, derive=derive, clock=clock
         ),
-        show_occurrence=ShowOccurrence(
-            schedules=schedules, ledger=ledger, derive=derive, clock=clock
+        show_occurrence=show_occurrence,
+        replay_occurrence=ReplayOccurrence(
+            schedules=schedules, show=show_occurrence, reopen=reopen, clock=clock
+        ),
+        list_dead_letters=ListDeadLetters(tenants=tenants, ledger=ledger),
+        replay_dead_letters=ReplayDeadLetters(
+            tenants=tenants,
+            schedules=schedules,
+            ledger=ledger,
+            reopen=reopen,
+            draw=DrawTokens(budgets=budgets, clock=clock, ids=ids),
+            clock=clock,
         ),
         preview_rule=PreviewRule(tenants=tenants, clock=clock, limits=limits),
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),

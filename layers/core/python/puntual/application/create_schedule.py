@@ -30,6 +30,8 @@ from puntual.domain.schedule import (
 from puntual.domain.shard import CLOSE_AFTER
 from puntual.domain.tenant import ScheduleId, ScheduleQuotaReached, Tenant, TenantId, UnknownTenant
 
+MARK_LENGTH = 16
+
 
 class IdempotencyKeyReused(Rejected):
     """The key came before with another body."""
@@ -52,6 +54,11 @@ class Request:
     def fingerprint(self) -> str:
         """Tells requests apart; its first half tells keys apart."""
         return f"{_digest(self.key)}.{_digest(self.body)}"
+
+    @property
+    def mark(self) -> str:
+        """Tells the requests of one occurrence apart, in few characters."""
+        return self.fingerprint[:MARK_LENGTH]
 
     def schedule_id(self, tenant: TenantId) -> ScheduleId:
         """Give the id of a schedule whose body names none: the same for the same key."""

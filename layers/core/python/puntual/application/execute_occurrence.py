@@ -50,6 +50,7 @@ class ExecuteOccurrence:
             occurrence=run.occurrence,
             attempt=run.attempt,
             round=run.round,
+            is_repeat=run.round_attempt > 1,
             target=version.target,
             payload=rendered(version.payload, values),
             deadline=deadline,
@@ -75,7 +76,8 @@ class ExecuteOccurrence:
         outcome = written
         if outcome.state is RunState.RETRY_WAIT:
             assert outcome.not_before is not None
-            again = replace(message, lost_races=0)  # an attempt was had: nothing stalls
+            # An attempt was had: nothing stalls. It may have been made for a duplicate.
+            again = replace(message, lost_races=0, round=outcome.round)
             parked = desk.park(again, outcome.not_before, why=outcome.state)
             return Settled(why=parked.why, keep=parked.keep, run=outcome)
         return desk.forget(message, outcome, standing)

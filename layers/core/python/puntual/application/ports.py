@@ -16,6 +16,7 @@ from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
+from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
@@ -93,6 +94,14 @@ class QuotaReached:
 
 
 CreateResult = Created | AlreadyExists | TenantUnknown | QuotaReached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterPage:
+    """Dead letters, the newest first; `before` is where older ones begin, if there may be any."""
+
+    runs: tuple[Run, ...]
+    before: str | None
 
 
 class Schedules(Protocol):
@@ -251,6 +260,22 @@ class Ledger(Protocol):
         """Put slot and runs if each is still as it was seen, all or nothing (E7).
 
         What is put carries one write id in common, by which the write is known again (P9).
+        """
+
+    def reopen(self, run: Run, *, seen: Run, page: Page) -> bool:
+        """Put `run` if its row is still as it was `seen`, and its page into the outbox with it.
+
+        All or nothing (E2). False where the row is another, unless it is this very write (P9).
+        """
+
+    def dead(
+        self, tenant: TenantId, which: DeadLetterFilter, *, before: str | None, limit: int
+    ) -> DeadLetterPage:
+        """Up to `limit` DEAD rows of all of a tenant's schedules, the last to have died first.
+
+        `before` is a place that a page gave. A page may be short, or empty, while there are more.
+        Eventually consistent: a row may be missing that has just died, or be here that does not
+        exist so any more.
         """
 
     def note(self, note: Note) -> None:

@@ -116,6 +116,7 @@ class TakeCallback:
             misfire_after=policies.misfire.after,
             flexible=bool(policies.window),
             authorised_version=run.authorised_version,
+            round=run.round,
         )
         message = message_of(planned, now=run.enqueued_at or run.available_at)
         message = replace(message, enqueued_at=run.enqueued_at)

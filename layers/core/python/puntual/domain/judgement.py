@@ -48,6 +48,9 @@ RECORD_TIME = timedelta(seconds=15)
 SLOT_WAIT = timedelta(seconds=30)
 """How long the one that waits for a slot waits before it looks again."""
 
+DEADLINE = "deadline"
+"""Why a run is DEAD that may start no other attempt in its round."""
+
 STALLED_AFTER_PARKS = 5
 LOST_RACES_MAX = 3
 
@@ -230,7 +233,18 @@ def _by_own_row(row: Run, standing: Standing, now: datetime) -> Verdict:
         return Park(until=row.not_before, why="backoff")
     if row.round_attempt >= standing.policies.retry.max_attempts or row.attempt >= ATTEMPTS_MAX:
         return End(run=_ended(row, RunState.DEAD, "attempts used up", now, lapse=lapse))
+    left = _time_left(row, standing.policies.retry, now)
+    if left is not None and left < timedelta(0):
+        return End(run=_ended(row, RunState.DEAD, DEADLINE, now, lapse=lapse))
     return _next_claim(row, standing, now)
+
+
+def _time_left(row: Run, retry: RetryPolicy, now: datetime) -> timedelta | None:
+    """Give the time in which another attempt of the round may start, None where all may."""
+    began_at = row.round_began_at
+    if retry.deadline is None or began_at is None:
+        return None
+    return began_at + retry.deadline - now
 
 
 def _contested(
@@ -374,7 +388,13 @@ def _ended(
     if row.state is RunState.RUNNING:
         attempts = row.finished_attempt(now=now, result=lapse)
     return replace(
-        row, state=state, reason=reason, attempts=attempts, lease_until=None, not_before=None
+        row,
+        state=state,
+        reason=reason,
+        attempts=attempts,
+        lease_until=None,
+        not_before=None,
+        died_at=now if state is RunState.DEAD else None,
     )
 
 
@@ -398,15 +418,23 @@ def _next_claim(row: Run, standing: Standing, now: datetime) -> Claim:
             lease_until=now + standing.version.target.timeout + RECORD_TIME,
             not_before=None,
             reason="",
-            attempts=(*attempts, Attempt(number=number, started_at=now)),
+            attempts=(*attempts, Attempt(number=number, started_at=now, round=row.round)),
         )
     )
+
+
+def is_of_an_earlier_round(message: Message, row: Run | None) -> bool:
+    """Tell whether a message was sent before the row's round began, which has one of its own.
+
+    Then its end among the dead letters says nothing about that round (E2).
+    """
+    return row is not None and message.round < row.round
 
 
 def buried(message: Message, row: Run | None, now: datetime) -> Run:
     """Give the DEAD row of a message that was received too often to go on (E4)."""
     if row is None:
-        return _rowless(message, RunState.DEAD, "undeliverable")
+        return replace(_rowless(message, RunState.DEAD, "undeliverable"), died_at=now)
     return _ended(row, RunState.DEAD, "undeliverable", now)
 
 
@@ -418,6 +446,7 @@ def overlapped(outcome: Run) -> Run:
         reason=overlap_reason(outcome),
         not_before=None,
         cancel_requested=True,
+        died_at=None,
     )
 
 
@@ -431,19 +460,21 @@ def succeeded(run: Run, *, detail: str, now: datetime) -> Run:
 
 
 def failed(run: Run, failure: Failed, *, retry: RetryPolicy, chance: float, now: datetime) -> Run:
-    """Give the row after a failed attempt: RETRY_WAIT while the round allows, else DEAD."""
+    """Give the row after a failed attempt: RETRY_WAIT while the round allows, else DEAD.
+
+    It is DEAD at once, too, where the next attempt would start behind the deadline.
+    """
     reason = failure.detail[:DETAIL_LENGTH_MAX]
     attempts = run.finished_attempt(now=now, result=reason)
     spent = run.round_attempt >= retry.max_attempts or run.attempt >= ATTEMPTS_MAX
     if not failure.retryable or spent:
-        return replace(
-            run,
-            state=RunState.DEAD,
-            reason=reason,
-            lease_until=None,
-            attempts=attempts,
-        )
-    wait = retry.backoff(failures=run.round_attempt, chance=chance, retry_after=failure.retry_after)
+        return _dead(run, reason, attempts, now)
+    left = _time_left(run, retry, now)
+    wait = retry.backoff(
+        failures=run.round_attempt, chance=chance, retry_after=failure.retry_after, left=left
+    )
+    if left is not None and wait > left:
+        return _dead(run, f"{DEADLINE}: {reason}"[:DETAIL_LENGTH_MAX], attempts, now)
     return replace(
         run,
         state=RunState.RETRY_WAIT,
@@ -451,4 +482,15 @@ def failed(run: Run, failure: Failed, *, retry: RetryPolicy, chance: float, now:
         lease_until=None,
         not_before=now + wait,
         attempts=attempts,
+    )
+
+
+def _dead(run: Run, reason: str, attempts: tuple[Attempt, ...], now: datetime) -> Run:
+    return replace(
+        run,
+        state=RunState.DEAD,
+        reason=reason,
+        lease_until=None,
+        attempts=attempts,
+        died_at=now,
     )

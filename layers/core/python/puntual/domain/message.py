@@ -19,7 +19,8 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 class Message:
     """`looks` counts the second looks of E6, `lost_races` the parks that E1 asks for.
 
-    `enqueued_at` is when it first was visible in its lane while due; parking keeps it.
+    `enqueued_at` is when it first was visible in its lane while due; parking keeps it. `round` is
+    the one that it was sent for.
     """
 
     occurrence: Occurrence
@@ -29,6 +30,7 @@ class Message:
     looks: int = 0
     lost_races: int = 0
     enqueued_at: datetime | None = None
+    round: int = 0
 
     @property
     def judged_version(self) -> int:
@@ -50,6 +52,7 @@ def message_of(planned: Planned, *, now: datetime) -> Message:
         available_at=planned.available_at,
         lane=planned.lane_at(now),
         authorised_version=planned.authorised_version,
+        round=planned.round,
     )
 
 

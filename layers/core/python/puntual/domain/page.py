@@ -12,23 +12,30 @@ OCCURRENCES_PER_PAGE_MAX = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery."""
+    """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery.
+
+    So does every `round` that a replay opened, however young it is: new work comes first.
+    """
 
     occurrence: Occurrence
     available_at: datetime
     misfire_after: timedelta
     flexible: bool = False
     authorised_version: int | None = None
+    round: int = 0
 
     def lane_at(self, now: datetime) -> Lane:
-        if now - self.available_at > self.misfire_after:
+        if self.round or now - self.available_at > self.misfire_after:
             return Lane.RECOVERY
         return Lane.FLEXIBLE if self.flexible else Lane.STRICT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Content-addressed (P2): the same occurrences make the same page, whoever writes it."""
+    """Content-addressed (P2): the same occurrences make the same page, whoever writes it.
+
+    So do only the same rounds: who deletes the page of one must not meet that of the next (E2).
+    """
 
     shard: int
     bucket: datetime
@@ -40,4 +47,6 @@ class Page:
         digest = hashlib.blake2b(digest_size=16)
         for planned in self.planned:
             digest.update(planned.occurrence.id.encode())
+            if planned.round:
+                digest.update(f"#{planned.round}".encode())
         return digest.hexdigest()

@@ -53,19 +53,33 @@ class MisfirePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Full jitter: before retry n the wait is uniform in 0 … min(cap, base · 2^(n-1))."""
+    """Full jitter: before retry n the wait is uniform in 0 … min(cap, base · 2^(n-1)).
+
+    No attempt starts later than `deadline` after the first one of its round.
+    """
 
     max_attempts: int = 5
     base: timedelta = timedelta(seconds=10)
     cap: timedelta = timedelta(minutes=30)
+    deadline: timedelta | None = None
 
-    def backoff(self, *, failures: int, chance: float, retry_after: timedelta | None) -> timedelta:
+    def backoff(
+        self,
+        *,
+        failures: int,
+        chance: float,
+        retry_after: timedelta | None,
+        left: timedelta | None = None,
+    ) -> timedelta:
         """Give the wait after the given number of failures in this round.
 
-        `chance` lies in [0, 1). A receiver's Retry-After is honoured, up to the cap.
+        `chance` lies in [0, 1). A receiver's Retry-After is honoured, up to the cap. `left` is the
+        time to the deadline: chance never leads beyond it, though Retry-After may.
         """
         doublings: int = 2 ** min(failures - 1, DOUBLINGS_MAX)
         ceiling = min(self.cap, self.base * doublings)
+        if left is not None:
+            ceiling = min(ceiling, left)
         wait = ceiling * chance
         if retry_after is not None:
             wait = max(wait, min(retry_after, self.cap))

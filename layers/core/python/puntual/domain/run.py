@@ -48,6 +48,7 @@ class Attempt:
     started_at: datetime
     finished_at: datetime | None = None
     result: str = ""
+    round: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,8 @@ class Run:
 
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
-    `write_id` names the write that made it so (P9).
+    `write_id` names the write that made it so (P9). `died_at` is when it became DEAD. `requests`
+    are the marks of those that opened its rounds and may be repeated, the newest last.
     """
 
     occurrence: Occurrence
@@ -72,7 +74,24 @@ class Run:
     cancel_requested: bool = False
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
+    died_at: datetime | None = None
+    requests: tuple[str, ...] = ()
     write_id: str = ""
+
+    @property
+    def round_began_at(self) -> datetime | None:
+        """When the first attempt of its round began, from which the retries' deadline counts."""
+        begun = (each.started_at for each in self.attempts if each.round == self.round)
+        return next(begun, None)
+
+    @property
+    def last_error(self) -> str:
+        """What the last attempt that failed in this round said; else why it is DEAD."""
+        ended = [each for each in self.attempts if each.round == self.round and each.finished_at]
+        failures = ended[:-1] if self.state is RunState.SUCCEEDED else ended
+        if failures:
+            return failures[-1].result
+        return self.reason if self.state is RunState.DEAD else ""
 
     @property
     def judged_version(self) -> int:

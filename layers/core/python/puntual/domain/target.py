@@ -254,13 +254,15 @@ def payload_bytes_max_of(target: Target) -> int:
 class Delivery:
     """One attempt's message to its target; `payload` is JSON text, `deadline` ends the wait.
 
-    `keys` sign a webhook, the newest first. A try belongs to no schedule and leaves no row.
-    `callback_url` is where the target calls back, of those that are awaited to do so.
+    `is_repeat` where an earlier attempt of the same round may have arrived. `keys` sign a webhook,
+    the newest first. A try belongs to no schedule and leaves no row. `callback_url` is where the
+    target calls back, of those that are awaited to do so.
     """
 
     occurrence: Occurrence
     attempt: int
     round: int = 0
+    is_repeat: bool = False
     target: Target
     payload: str = field(repr=False)
     deadline: datetime
