@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from puntual.application.announced import Announced
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import Schedules
 from puntual.application.show_schedule import ShownSchedule
@@ -18,8 +19,10 @@ from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
@@ -54,6 +57,8 @@ class World:
     agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
+    requests: InMemoryRequests = field(default_factory=InMemoryRequests)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     ids: CountingIds = field(default_factory=CountingIds)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
@@ -95,6 +100,8 @@ class World:
             schedules=schedules,
             tenants=self.tenants,
             ledger=self.ledger,
+            requests=self.requests,
+            draw=DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids),
             announced=announced,
             clock=self.clock,
             ids=self.ids,
@@ -130,6 +137,8 @@ class World:
             self.agenda.cursors(),
             dict(self.outbox.pages),
             {key: dict(rows) for key, rows in self.ledger.rows.items()},
+            dict(self.requests.rows),
+            dict(self.budgets.rows),
         )
 
     def put(self, *rows: Run | Span | Note) -> None:

@@ -19,7 +19,9 @@ from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
 from puntual.domain.instant import MILLISECOND, SECOND, text_of
 from puntual.domain.occurrence import Occurrence, ref_of
+from puntual.domain.page import Planned
 from puntual.domain.run import Attempt, Note, Run, Span
+from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.target import Delivered, Failed
 from puntual.domain.tenant import Quotas, Tenant, TenantId
@@ -65,6 +67,7 @@ def schedule_document(shown: ShownSchedule) -> dict[str, Any]:
         "state": head.state.value,
         "description": version.rule.describe(),
         **definition_document(version),
+        "ends_at": _text(version.rule.end_at),
         "canonical_time_zone": canonical_zone(version.rule.time_zone),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
@@ -195,6 +198,39 @@ def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
             return {**_identity(entry.occurrence, run_of(entry)), "state": state, **_run(entry)}
         case _:
             assert_never(entry)
+
+
+def asked_document(request: RunRequest) -> dict[str, Any]:
+    """Show what was triggered as it was answered first, whatever has become of it since."""
+    return _asked(request.planned[0], request.asked_at)
+
+
+def backfill_document(request: RunRequest, *, dry_run: bool) -> dict[str, Any]:
+    survey, planned = request.survey, request.planned
+    assert survey is not None, "a backfill has looked at its range"
+    first = _asked(planned[0], request.asked_at) if planned else None
+    last = _asked(planned[-1], request.asked_at) if planned else None
+    if dry_run:
+        # Their ids are those of a request that nobody has made.
+        for document in (first, last):
+            for name in ("ref", "id") if document else ():
+                del document[name]
+    return {
+        "dry_run": dry_run,
+        "count": len(planned),
+        "first": first,
+        "last": last,
+        "per_minute": request.per_minute,
+        "looked_at": survey.looked_at,
+        "ran": survey.ran,
+        "pending": survey.pending,
+        "rest_from": _text(survey.rest_from),
+    }
+
+
+def _asked(planned: Planned, as_of: datetime) -> dict[str, Any]:
+    fire = Fire(occurrence=planned.occurrence, available_at=planned.available_at)
+    return occurrence_document(fire, as_of)
 
 
 def tenant_document(tenant: Tenant, external_id: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import occurrences, previews, schedules, targets, tenants
+from functions.api import occurrences, previews, runs, schedules, targets, tenants
 from functions.api.desk import Desk
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
 from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
@@ -25,6 +25,7 @@ from functions.api.problems import (
     of_unexpected,
 )
 from functions.api.requests import Malformed, json_object
+from functions.api.runs import BACKFILL, TRIGGER
 from functions.api.schedules import SCHEDULE, SCHEDULES
 from functions.api.targets import KEYS, TRY
 from functions.api.tenants import FORECAST, TENANT
@@ -43,6 +44,8 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),
     f"{SCHEDULE}/resume": frozenset({"POST"}),
+    TRIGGER: frozenset({"POST"}),
+    BACKFILL: frozenset({"POST"}),
     PREVIEW: frozenset({"POST"}),
     SCHEDULE_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
@@ -58,6 +61,7 @@ for router in (
     tenants.router,
     targets.router,
     schedules.router,
+    runs.router,
     previews.router,
     occurrences.router,
 ):

@@ -5,25 +5,29 @@ from datetime import timedelta
 
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
+from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.cancel_schedule import CancelSchedule
 from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.create_schedule import CreateSchedule
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.derive_fires import DeriveFires
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.forecast_fires import ForecastFires
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
 from puntual.application.pause_schedule import PauseSchedule
-from puntual.application.ports import Clock, IdSource, Ledger, Schedules, Tenants
+from puntual.application.ports import Clock, IdSource, Ledger, Requests, Schedules, Tenants
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
 from puntual.application.resume_schedule import ResumeSchedule
 from puntual.application.rotate_webhook_keys import RotateWebhookKeys
+from puntual.application.send_request import SendRequest
 from puntual.application.show_occurrence import ShowOccurrence
 from puntual.application.show_schedule import ShowSchedule
 from puntual.application.show_tenant import ShowTenant
 from puntual.application.show_webhook_keys import ShowWebhookKeys
+from puntual.application.trigger_schedule import TriggerSchedule
 from puntual.application.try_target import TryTarget
 from puntual.domain.definition import Limits
 
@@ -38,6 +42,8 @@ class ControlPlane:
     pause_schedule: PauseSchedule
     resume_schedule: ResumeSchedule
     cancel_schedule: CancelSchedule
+    trigger_schedule: TriggerSchedule
+    backfill_schedule: BackfillSchedule
     list_occurrences: ListOccurrences
     show_occurrence: ShowOccurrence
     preview_rule: PreviewRule
@@ -55,6 +61,8 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     schedules: Schedules,
     tenants: Tenants,
     ledger: Ledger,
+    requests: Requests,
+    draw: DrawTokens,
     announced: Announced,
     clock: Clock,
     ids: IdSource,
@@ -65,6 +73,15 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
     derive = DeriveFires(schedules=schedules, retention=retention)
+    send = SendRequest(
+        schedules=schedules,
+        requests=requests,
+        outbox=announced.plan_cursors.outbox,
+        ledger=ledger,
+        announced=announced,
+        clock=clock,
+        ids=ids,
+    )
     return ControlPlane(
         environment=limits.environment,
         create_schedule=CreateSchedule(
@@ -85,6 +102,10 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
             ledger=ledger,
             shards=announced.shards,
             advance=advance,
+        ),
+        trigger_schedule=TriggerSchedule(send=send),
+        backfill_schedule=BackfillSchedule(
+            tenants=tenants, ledger=ledger, derive=derive, draw=draw, send=send
         ),
         list_occurrences=ListOccurrences(
             schedules=schedules, ledger=ledger, derive=derive, clock=clock

@@ -51,14 +51,19 @@ class Request:
     @property
     def fingerprint(self) -> str:
         """Tells requests apart; its first half tells keys apart."""
-        return f"{_digest(self.key)}.{_digest(self.body)}"
+        return f"{self.key_digest}.{_digest(self.body)}"
+
+    @property
+    def key_digest(self) -> str:
+        """What a key is known by within one schedule."""
+        return _digest(self.key)
 
     def schedule_id(self, tenant: TenantId) -> ScheduleId:
         """Give the id of a schedule whose body names none: the same for the same key."""
         return ScheduleId(_digest(f"{tenant}\x1f{self.key}"))
 
     def shares_key_with(self, fingerprint: str) -> bool:
-        return fingerprint.split(".", maxsplit=1)[0] == _digest(self.key)
+        return fingerprint.split(".", maxsplit=1)[0] == self.key_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

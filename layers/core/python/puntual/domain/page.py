@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from puntual.domain.lane import Lane
-from puntual.domain.occurrence import Occurrence
+from puntual.domain.occurrence import Kind, Occurrence
 
 OCCURRENCES_PER_PAGE_MAX = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery."""
+    """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery.
+
+    So does a backfill's, always.
+    """
 
     occurrence: Occurrence
     available_at: datetime
@@ -21,7 +24,8 @@ class Planned:
     authorised_version: int | None = None
 
     def lane_at(self, now: datetime) -> Lane:
-        if now - self.available_at > self.misfire_after:
+        is_old_work = self.occurrence.kind is Kind.BACKFILL
+        if is_old_work or now - self.available_at > self.misfire_after:
             return Lane.RECOVERY
         return Lane.FLEXIBLE if self.flexible else Lane.STRICT
 
