@@ -202,24 +202,19 @@ def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
 
 def asked_document(request: RunRequest) -> dict[str, Any]:
     """Show what was triggered as it was answered first, whatever has become of it since."""
-    return _asked(request.planned[0], request.asked_at)
+    (planned,) = request.planned
+    fire = Fire(occurrence=planned.occurrence, available_at=planned.available_at)
+    return occurrence_document(fire, request.asked_at)
 
 
 def backfill_document(request: RunRequest, *, dry_run: bool) -> dict[str, Any]:
     survey, planned = request.survey, request.planned
     assert survey is not None, "a backfill has looked at its range"
-    first = _asked(planned[0], request.asked_at) if planned else None
-    last = _asked(planned[-1], request.asked_at) if planned else None
-    if dry_run:
-        # Their ids are those of a request that nobody has made.
-        for document in (first, last):
-            for name in ("ref", "id") if document else ():
-                del document[name]
     return {
         "dry_run": dry_run,
         "count": len(planned),
-        "first": first,
-        "last": last,
+        "first": _planned_document(planned[:1], dry_run=dry_run),
+        "last": _planned_document(planned[-1:], dry_run=dry_run),
         "per_minute": request.per_minute,
         "looked_at": survey.looked_at,
         "ran": survey.ran,
@@ -228,9 +223,13 @@ def backfill_document(request: RunRequest, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _asked(planned: Planned, as_of: datetime) -> dict[str, Any]:
-    fire = Fire(occurrence=planned.occurrence, available_at=planned.available_at)
-    return occurrence_document(fire, as_of)
+def _planned_document(planned: Sequence[Planned], *, dry_run: bool) -> dict[str, Any] | None:
+    """Show one of a backfill, if there is any; in a dry run it has no ref and no id yet."""
+    for each in planned:
+        identity = _identity(each.occurrence, each.occurrence.key.run)
+        unknown: dict[str, Any] = {"ref": None, "id": None} if dry_run else {}
+        return {**identity, **unknown, "available_at": text_of(each.available_at)}
+    return None
 
 
 def tenant_document(tenant: Tenant, external_id: str) -> dict[str, Any]:

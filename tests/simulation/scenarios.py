@@ -266,6 +266,36 @@ def a_request_to_end_that_meets_a_backoff(parts: Parts) -> Verdict:
     return stage.finish()
 
 
+def a_backfill_of_what_a_pause_has_ended(parts: Parts) -> Verdict:
+    """P3. It is asked for after the pause, so only its authorised_version lets it run."""
+    stage = Stage(parts)
+    stage.create(0, each_minute(0, 600))
+    stage.pause(130)
+    stage.resume(131)
+    stage.backfill(140, 30, 125)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def a_backfill_while_fires_go_on(parts: Parts) -> Verdict:
+    """ADR 0018. It leaves the schedule's own cursor where it is."""
+    stage = Stage(parts)
+    stage.create(0, each_minute(0, 1500))
+    stage.backfill(215, 30, 185)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def two_backfills_at_once(parts: Parts) -> Verdict:
+    """ADR 0018. Each reserves its share of the rate."""
+    stage = Stage(parts)
+    stage.create(0, each_minute(0, 600))
+    for at in (215, 216):
+        stage.backfill(at, 30, 185)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
 def a_former_planner_that_outlives_its_release(parts: Parts) -> Verdict:
     """ADR 0013. It moves on what the replanner has just written, by the rules of its own release.
 
@@ -334,6 +364,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     a_voided_run_in_its_backoff,
     a_voided_one_that_waits,
     a_request_to_end_that_meets_a_backoff,
+    a_backfill_of_what_a_pause_has_ended,
+    a_backfill_while_fires_go_on,
+    two_backfills_at_once,
     a_former_planner_that_outlives_its_release,
     a_release_that_is_deployed_for_two_minutes,
     a_deployment_at_the_end_of_a_run,

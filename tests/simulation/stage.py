@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from puntual.application.backfill_schedule import Range
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
 from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
@@ -12,6 +13,7 @@ from puntual.domain.target import Failed
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.faults import Fault, Window
 from tests.simulation.io import Cue
+from tests.simulation.record import Asked
 from tests.simulation.scheduler import MINUTE, SECOND, instant_at
 from tests.simulation.workload import AUTHOR, TENANT, ZONE
 from tests.simulation.world import Parts, World
@@ -52,6 +54,18 @@ class Stage(World):
 
     def resume(self, at: float) -> None:
         self._call(at, lambda: self.api.resume_schedule(KEY, author=AUTHOR))
+
+    def backfill(self, at: float, start: float, end: float) -> None:
+        """Run all instants of a range once more, whatever became of them."""
+        first, last = (instant_at(int(each * SECOND)) for each in (start, end))
+        wanted = Range(start=first, end=last, limit=100, only_missing=False)
+
+        def backfill() -> None:
+            began_at = self.scheduler.now
+            request = self.api.backfill_schedule(KEY, wanted)
+            self.record.asked.append(Asked(request, began_at, only_missing=False))
+
+        self._call(at, backfill)
 
     def first_call_fails(self) -> None:
         self.receivers.answers = [Failed(detail="HTTP 503", retryable=True)]

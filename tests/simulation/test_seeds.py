@@ -58,6 +58,9 @@ def test_the_seeds_meet_what_they_are_there_for() -> None:
         *(f"-> {state}" for state in RunState),
         "waited and ran",
         "asked to end",
+        "manual SUCCEEDED",
+        "manual CANCELED",
+        "backfill SUCCEEDED",
     }
 
 

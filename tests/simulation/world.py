@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
+from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
+from puntual.application.send_request import SendRequest
 from puntual.application.settle_message import (
     JudgeByHead,
     JudgeByRow,
@@ -32,21 +35,26 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.hostile import (
     HostileAgenda,
+    HostileBudgets,
     HostileLanes,
     HostileLedger,
     HostileOutbox,
     HostilePlanners,
+    HostileRequests,
     HostileSchedules,
     HostileShards,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
+from tests.simulation.asked import Asking, asking_by
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
@@ -100,6 +108,8 @@ class Parts:
     plan_shard: type[PlanShard] = PlanShard
     announced: type[Announced] = Announced
     relay_page: type[RelayPage] = RelayPage
+    send_request: type[SendRequest] = SendRequest
+    backfill: type[BackfillSchedule] = BackfillSchedule
     settle_message: type[SettleMessage] = SettleMessage
     execute: type[ExecuteOccurrence] = ExecuteOccurrence
     bury: type[BuryMessage] = BuryMessage
@@ -185,6 +195,14 @@ class World:
             lasts=self.lasts,
         )
         workload.plan()
+        Asking(
+            scheduler=self.scheduler,
+            api=self.api,
+            record=self.record,
+            heads=self.fake_schedules.head_rows.get,
+            call=self.call_api,
+            lasts=self.lasts,
+        ).plan()
         self._plan_ticks()
         return self.finish()
 
@@ -234,6 +252,7 @@ class World:
         self.fake_outbox = parts.outbox(self.stream.put)
         self.fake_shards = parts.shards()
         self.fake_ledger = parts.ledger(scheduler, self.record)
+        self.fake_requests, self.fake_budgets = InMemoryRequests(), InMemoryBudgets()
         self.fake_schedules = parts.schedules(
             scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
         )
@@ -261,6 +280,8 @@ class World:
             schedules=schedules,
             tenants=self.fake_tenants,
             ledger=ledger,
+            requests=HostileRequests(self.fake_requests, io),
+            draw=DrawTokens(budgets=HostileBudgets(self.fake_budgets, io), clock=clock, ids=ids),
             announced=announced,
             clock=clock,
             ids=ids,
@@ -274,6 +295,7 @@ class World:
             ),
             retention=RETENTION_MIN,
         )
+        self.api = asking_by(self.api, parts.send_request, parts.backfill)
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
         self.plan_shard = parts.plan_shard(
             shards=shards,
