@@ -33,7 +33,7 @@ class ApiFunction(Construct):
                 grants.on_index(tables.schedules, BY_TENANT, "Query"),
                 grants.on_index(tables.schedules, BY_SPREAD, "Query"),
                 grants.on_table(tables.tenants, "GetItem", "UpdateItem"),
-                grants.on_table(tables.occurrences, "Query"),
+                grants.on_table(tables.occurrences, "GetItem", "Query"),
                 grants.on_table(
                     tables.idempotency, "GetItem", "PutItem", "UpdateItem", "DeleteItem"
                 ),

@@ -12,6 +12,7 @@ from bench.costs import (
     planning,
 )
 from bench.meter import bytes_of_item, bytes_of_value, read_units, write_units
+from bench.requests import executing, sending, triggered
 from puntual.domain.policies import Overlap
 
 
@@ -36,6 +37,15 @@ def test_a_slot_costs_its_transactions_and_one_read_and_only_those_that_have_one
     bill = execution(Overlap.QUEUE_ONE)
     assert bill.write_units / EXECUTED == 8, "two transactions of two rows, each billed twice"
     assert bill.calls == {"GetItem": 3 * EXECUTED, "TransactWriteItems": 2 * EXECUTED}
+
+
+@pytest.mark.parametrize(("keyed", "units"), [(False, 3), (True, 4)])
+def test_a_triggered_run_costs_its_page_and_its_row_and_a_record_under_a_key(
+    keyed: bool,  # noqa: FBT001 a case
+    units: int,
+) -> None:
+    assert sending(triggered(), keyed=keyed).write_units == units
+    assert executing(triggered()).write_units == 2, "its row costs its execution nothing"
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,8 @@ class BackfillSchedule:
         if not count:
             return now
         _, first = reserve(self.draw.budgets.read(budget), per_minute, count, now)
-        check_drains(first + time_of(count - 1, per_minute), per_minute=per_minute, now=now)
+        last = first + time_of(count - 1, per_minute)
+        check_drains(last, count=count, per_minute=per_minute, now=now)
         if not dry_run:
             first = self.draw.reserve(budget, per_minute, count)
         return whole(first)

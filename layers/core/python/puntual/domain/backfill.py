@@ -62,14 +62,14 @@ def found_at(fire: Fire, rows: Sequence[Run], spans: Collection[Span], now: date
     return Found.MISSING if now - fire.available_at > LOST_AFTER else Found.PENDING
 
 
-def check_drains(last_available: datetime, *, per_minute: int, now: datetime) -> None:
-    """Refuse what the tenant's rate would not have let through in a day; raises `Rejected`."""
+def check_drains(last_available: datetime, *, count: int, per_minute: int, now: datetime) -> None:
+    """Refuse what the tenant's rate would not let through within a day; raises `Rejected`."""
     wait = last_available - now
     if wait > DRAINS_WITHIN_MAX:
-        hours = wait / timedelta(hours=1)
+        hours = timedelta(hours=1)
         allowed = (
-            f"fewer, or later: at {per_minute} a minute (catch_ups_per_minute) the last one would"
-            f" wait {hours:.1f} hours, and at most {DRAINS_WITHIN_MAX // timedelta(hours=1)} are"
-            " allowed"
+            f"fewer, or later: at {per_minute} a minute (catch_ups_per_minute), behind what is"
+            f" reserved already, the last one would wait {wait / hours:.0f} hours, and at most"
+            f" {DRAINS_WITHIN_MAX // hours} are allowed"
         )
-        raise Rejected("limit", "what is already reserved and this", allowed)
+        raise Rejected("limit", count, allowed)
