@@ -61,8 +61,10 @@ class _Place:
         return replace(self, position=position, shown=instant if is_shown else "")
 
     def is_told(self, row: Run | Span | Note) -> bool:
-        """Tell whether a row is a note beside the very entry that an earlier page ended with."""
-        return isinstance(row, Note) and row.occurrence.key.run == self.position
+        """Tell whether a row is a note beside the asked run that an earlier page ended with."""
+        if not isinstance(row, Note) or row.occurrence.is_regular:
+            return False
+        return row.occurrence.key.run == self.position
 
     def token(self, listing: tuple[str, ...]) -> str:
         position = (text_of(self.start), text_of(self.end), self.position, self.shown)
