@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from puntual.application.announced import Announced
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
-from puntual.application.draw_tokens import DrawTokens
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import Schedules
 from puntual.application.show_schedule import ShownSchedule
@@ -101,7 +100,7 @@ class World:
             tenants=self.tenants,
             ledger=self.ledger,
             requests=self.requests,
-            draw=DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids),
+            budgets=self.budgets,
             announced=announced,
             clock=self.clock,
             ids=self.ids,

@@ -10,7 +10,6 @@ from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
-from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
@@ -281,7 +280,7 @@ class World:
             tenants=self.fake_tenants,
             ledger=ledger,
             requests=HostileRequests(self.fake_requests, io),
-            draw=DrawTokens(budgets=HostileBudgets(self.fake_budgets, io), clock=clock, ids=ids),
+            budgets=HostileBudgets(self.fake_budgets, io),
             announced=announced,
             clock=clock,
             ids=ids,

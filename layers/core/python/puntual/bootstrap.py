@@ -475,7 +475,7 @@ def control_plane() -> ControlPlane:
         tenants=tenants(),
         ledger=ledger(),
         requests=requests(),
-        draw=draw_tokens(),
+        budgets=budgets(),
         announced=announced(),
         clock=clock(),
         ids=ids(),

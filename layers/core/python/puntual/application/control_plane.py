@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from puntual.application.admit_caller import AdmitCaller
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule
@@ -15,8 +16,17 @@ from puntual.application.draw_tokens import DrawTokens
 from puntual.application.forecast_fires import ForecastFires
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
+from puntual.application.list_tenants import ListTenants
 from puntual.application.pause_schedule import PauseSchedule
-from puntual.application.ports import Clock, IdSource, Ledger, Requests, Schedules, Tenants
+from puntual.application.ports import (
+    Budgets,
+    Clock,
+    IdSource,
+    Ledger,
+    Requests,
+    Schedules,
+    Tenants,
+)
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
@@ -26,6 +36,7 @@ from puntual.application.send_request import SendRequest
 from puntual.application.show_occurrence import ShowOccurrence
 from puntual.application.show_schedule import ShowSchedule
 from puntual.application.show_tenant import ShowTenant
+from puntual.application.show_usage import ShowUsage
 from puntual.application.show_webhook_keys import ShowWebhookKeys
 from puntual.application.trigger_schedule import TriggerSchedule
 from puntual.application.try_target import TryTarget
@@ -35,6 +46,7 @@ from puntual.domain.definition import Limits
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
     environment: str
+    admit_caller: AdmitCaller
     create_schedule: CreateSchedule
     show_schedule: ShowSchedule
     list_schedules: ListSchedules
@@ -50,6 +62,8 @@ class ControlPlane:
     preview_schedule: PreviewSchedule
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
+    list_tenants: ListTenants
+    show_usage: ShowUsage
     forecast_fires: ForecastFires
     show_webhook_keys: ShowWebhookKeys
     rotate_webhook_keys: RotateWebhookKeys
@@ -62,7 +76,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     tenants: Tenants,
     ledger: Ledger,
     requests: Requests,
-    draw: DrawTokens,
+    budgets: Budgets,
     announced: Announced,
     clock: Clock,
     ids: IdSource,
@@ -73,6 +87,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
     derive = DeriveFires(schedules=schedules, retention=retention)
+    draw = DrawTokens(budgets=budgets, clock=clock, ids=ids)
     send = SendRequest(
         schedules=schedules,
         requests=requests,
@@ -84,6 +99,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     )
     return ControlPlane(
         environment=limits.environment,
+        admit_caller=AdmitCaller(tenants=tenants, clock=clock),
         create_schedule=CreateSchedule(
             schedules=schedules,
             tenants=tenants,
@@ -117,6 +133,8 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
+        list_tenants=ListTenants(tenants=tenants),
+        show_usage=ShowUsage(tenants=tenants, budgets=budgets, clock=clock),
         forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),
         show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
         rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
