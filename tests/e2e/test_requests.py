@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
+from pynamodb.connection import Connection
 
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
@@ -112,6 +113,9 @@ def an_hour_old(stage: Stage) -> Past:
         versions_table=tables["versions"],
         agenda_table=tables["agenda"],
         tenants_table=tables["tenants"],
+        connection=Connection(
+            host=stage.outputs["endpoint"], region=stage.outputs["region"], max_retry_attempts=1
+        ),
     )
     head = head_of(version, created_at=began, min_valid_version=1)
     schedules.create(head, version, None, shard=0)
@@ -170,11 +174,12 @@ def _delayed(stage: Stage) -> int:
         aws_secret_access_key="test",  # noqa: S106 the emulator takes any
     )
     queue = client.get_queue_url(QueueName="puntual-local-recovery")["QueueUrl"]
-    name = "ApproximateNumberOfMessagesDelayed"
 
     def held() -> int:
-        answer = client.get_queue_attributes(QueueUrl=queue, AttributeNames=[name])
-        return int(answer["Attributes"][name])
+        answer = client.get_queue_attributes(
+            QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessagesDelayed"]
+        )
+        return int(answer["Attributes"]["ApproximateNumberOfMessagesDelayed"])
 
     return until(held, lambda count: count > 0, seconds=10)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from puntual.domain.run import RunState
+from puntual.domain.tenant import ScheduleId
 from tests.builders import NINE, a_run, a_span, an_occurrence
 from tests.functions.conftest import Api
 from tests.functions.documented_examples import DOCUMENT, examples
@@ -11,7 +12,7 @@ from tests.functions.test_api_document import as_told
 
 REQUESTS = DOCUMENT.with_name("requests.md")
 QUARTER = timedelta(minutes=15)
-REPORT = "report"
+REPORT = ScheduleId("report")
 
 
 def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:

@@ -1,6 +1,7 @@
 """`max_runs`: an end that is counted out when it is set."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,8 @@ def edit(world: World, expression: str = "rate(5 minutes)", **fields: object) ->
 def test_a_rule_ends_with_the_fire_of_its_number_or_at_its_own_end(
     world: World, expression: str, bounds: dict[str, datetime], end: datetime
 ) -> None:
-    world.created(expression, max_runs=3, **bounds)
+    fields: dict[str, Any] = dict(bounds)
+    world.created(expression, max_runs=3, **fields)
     assert version(world).rule.end_at == end
     assert version(world).asked_end_at == bounds.get("end_at")
     after: datetime | None = NINE - MINUTE

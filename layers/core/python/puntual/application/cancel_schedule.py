@@ -77,7 +77,7 @@ class CancelSchedule:
         )
         runs = [row for row in rows if isinstance(row, Run)]
         fires, all_versions = self._already_out(shown, rows)
-        out = [*fires, *(run for run in runs if run.is_asked)]
+        out: list[Fire | Run] = [*fires, *(run for run in runs if run.is_asked)]
         finished = [run for run in runs if run.state.is_terminal]
         return CanceledSchedule(
             shown=shown,
