@@ -8,6 +8,7 @@ from bench.costs import (
     EXECUTION_WRITE_UNITS_MAX,
     PLANNING_WRITE_UNITS_MAX,
     SCHEDULES,
+    callbacks,
     execution,
     planning,
 )
@@ -46,6 +47,19 @@ def test_a_triggered_run_costs_its_page_and_its_row_and_a_record_under_a_key(
 ) -> None:
     assert sending(triggered(), keyed=keyed).write_units == units
     assert executing(triggered()).write_units == 2, "its row costs its execution nothing"
+
+
+def test_a_callback_costs_the_record_of_its_202_and_a_write_for_each_call() -> None:
+    delivered, beaten, ended = callbacks()
+    units = [bill.write_units / EXECUTED for bill in (delivered, beaten, ended)]
+    assert units == [2, 1, 1]
+    assert delivered.calls["SendMessageBatch"] == EXECUTED, "who looks at the lease"
+    assert beaten.calls == {
+        "GetItem": 2 * EXECUTED,
+        "PutItem": EXECUTED,
+        "SendMessageBatch": EXECUTED,
+    }
+    assert ended.calls["PutItem"] == EXECUTED
 
 
 @pytest.mark.parametrize(
