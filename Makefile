@@ -157,5 +157,6 @@ demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
 .PHONY: bench
 bench: setup ## Print what an occurrence costs, and how long rules and forecasts take
 	$(OFFLINE) $(PY) -m bench.costs
+	$(OFFLINE) $(PY) -m bench.requests
 	$(OFFLINE) $(PY) -m bench.rules
 	$(OFFLINE) $(PY) -m bench.forecast

@@ -14,6 +14,7 @@ from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Page, Planned
 from puntual.domain.policies import Policies
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
+from puntual.domain.run_request import OwnedFire, RunRequest, Survey
 from puntual.domain.schedule import Schedule, ScheduleState, ScheduleVersion, head_of
 from puntual.domain.shard import Shard
 from puntual.domain.slot import Place, Slot
@@ -286,6 +287,31 @@ def a_forged_page_token(content: bytes, *, listing: tuple[str, ...]) -> str:
     scope = json.dumps(listing).encode()
     digest = hashlib.blake2b(scope + b"\x1f" + content, digest_size=12).digest()
     return base64.urlsafe_b64encode(digest + content).decode().rstrip("=")
+
+
+def a_request(
+    *fires: OwnedFire,
+    id_: str = "r-1",
+    kind: Kind = Kind.MANUAL,
+    fingerprint: str = "key.body",
+    authorised_version: int = 1,
+    per_minute: int = 60,
+    survey: Survey | None = None,
+) -> RunRequest:
+    """Asked for at nine; a backfill's first occurrence is available at once."""
+    return RunRequest(
+        tenant=TENANT,
+        schedule=SCHEDULE,
+        id=id_,
+        fingerprint=fingerprint,
+        kind=kind,
+        authorised_version=authorised_version,
+        asked_at=NINE,
+        fires=fires or (OwnedFire(1, NINE),),
+        available_from=NINE,
+        per_minute=per_minute,
+        survey=survey,
+    )
 
 
 def a_place(occurrence: Occurrence | None = None, *, judged_version: int | None = None) -> Place:

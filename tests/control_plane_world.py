@@ -21,6 +21,7 @@ from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
@@ -55,6 +56,7 @@ class World:
     agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
+    requests: InMemoryRequests = field(default_factory=InMemoryRequests)
     budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     ids: CountingIds = field(default_factory=CountingIds)
@@ -99,6 +101,7 @@ class World:
             schedules=schedules,
             tenants=self.tenants,
             ledger=ledger,
+            requests=self.requests,
             budgets=self.budgets,
             announced=announced,
             clock=self.clock,
@@ -135,6 +138,8 @@ class World:
             self.agenda.cursors(),
             dict(self.outbox.pages),
             {key: dict(rows) for key, rows in self.ledger.rows.items()},
+            dict(self.requests.rows),
+            dict(self.budgets.rows),
         )
 
     def put(self, *rows: Run | Span | Note) -> None:

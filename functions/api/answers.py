@@ -21,7 +21,9 @@ from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
 from puntual.domain.instant import MILLISECOND, SECOND, text_of
 from puntual.domain.occurrence import Occurrence, ref_of
+from puntual.domain.page import Planned
 from puntual.domain.run import Attempt, Note, Run, Span
+from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.target import Delivered, Failed
 from puntual.domain.tenant import Quotas, Tenant, TenantId, external_id_of
@@ -67,6 +69,7 @@ def schedule_document(shown: ShownSchedule) -> dict[str, Any]:
         "state": head.state.value,
         "description": version.rule.describe(),
         **definition_document(version),
+        "ends_at": _text(version.rule.end_at),
         "canonical_time_zone": canonical_zone(version.rule.time_zone),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
@@ -231,6 +234,38 @@ def _replay_result(result: ReplayResult, *, dry_run: bool) -> dict[str, Any]:
         "not_before": None if run is None else _text(run.not_before),
         "reason": result.why or "",
     }
+
+
+def asked_document(request: RunRequest) -> dict[str, Any]:
+    """Show what was triggered as it was answered first, whatever has become of it since."""
+    (planned,) = request.planned
+    fire = Fire(occurrence=planned.occurrence, available_at=planned.available_at)
+    return occurrence_document(fire, request.asked_at)
+
+
+def backfill_document(request: RunRequest, *, dry_run: bool) -> dict[str, Any]:
+    survey, planned = request.survey, request.planned
+    assert survey is not None, "a backfill has looked at its range"
+    return {
+        "dry_run": dry_run,
+        "count": len(planned),
+        "first": _planned_document(planned[:1], dry_run=dry_run),
+        "last": _planned_document(planned[-1:], dry_run=dry_run),
+        "per_minute": request.per_minute,
+        "looked_at": survey.looked_at,
+        "ran": survey.ran,
+        "pending": survey.pending,
+        "rest_from": _text(survey.rest_from),
+    }
+
+
+def _planned_document(planned: Sequence[Planned], *, dry_run: bool) -> dict[str, Any] | None:
+    """Show one of a backfill, if there is any; in a dry run it has no ref and no id yet."""
+    for each in planned:
+        identity = _identity(each.occurrence, each.occurrence.key.run)
+        unknown: dict[str, Any] = {"ref": None, "id": None} if dry_run else {}
+        return {**identity, **unknown, "available_at": text_of(each.available_at)}
+    return None
 
 
 def registration_answer(tenant: Tenant, *, environment: str) -> Response[str]:

@@ -17,6 +17,7 @@ from functions.api import (
     dead_letters,
     occurrences,
     previews,
+    runs,
     schedules,
     targets,
     tenants,
@@ -36,6 +37,7 @@ from functions.api.problems import (
     of_unexpected,
 )
 from functions.api.requests import Malformed, json_object
+from functions.api.runs import BACKFILL, TRIGGER
 from functions.api.schedules import SCHEDULE, SCHEDULES
 from functions.api.targets import KEYS, TRY
 from functions.api.tenants import FORECAST, TENANT, USAGE
@@ -57,6 +59,8 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),
     f"{SCHEDULE}/resume": frozenset({"POST"}),
+    TRIGGER: frozenset({"POST"}),
+    BACKFILL: frozenset({"POST"}),
     PREVIEW: frozenset({"POST"}),
     SCHEDULE_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
@@ -76,6 +80,7 @@ for router in (
     tenants.router,
     targets.router,
     schedules.router,
+    runs.router,
     previews.router,
     occurrences.router,
     dead_letters.router,

@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from puntual.application.backfill_schedule import Range
+from puntual.domain.backfill import BACKFILL_DEFAULT, BACKFILL_MAX
 from puntual.domain.definition import (
     AwsDefinition,
     Definition,
@@ -26,6 +28,7 @@ from puntual.domain.policies import (
     MAX_DURATION_DEFAULT,
     MAX_DURATION_MAX,
     MAX_DURATION_MIN,
+    RUNS_MAX,
     Completion,
     CompletionPolicy,
     Misfire,
@@ -100,11 +103,12 @@ class Body(BaseModel):
     @classmethod
     def refuse_unknown_fields(cls, value: Any) -> Any:
         """Name what is allowed, which pydantic's own refusal does not."""
+        known = [field.alias or name for name, field in cls.model_fields.items()]
         for name in value if isinstance(value, dict) else ():
-            if name not in cls.model_fields:
-                known = ", ".join(cls.model_fields)
+            if name not in known:
+                allowed = f"only {', '.join(known)}" if known else "nothing"
                 raise Rejected(
-                    f"{cls.within}{name}"[:FIELD_LENGTH_MAX], shown(value[name]), f"only {known}"
+                    f"{cls.within}{name}"[:FIELD_LENGTH_MAX], shown(value[name]), allowed
                 )
         return value
 
@@ -209,6 +213,7 @@ class RuleFields(TypedDict):
     fold: Fold
     start_at: datetime | None
     end_at: datetime | None
+    max_runs: int | None
 
 
 class RuleBody(Body):
@@ -218,6 +223,7 @@ class RuleBody(Body):
     fold: Literal["auto", "first", "second", "both"] = "auto"
     start_at: Instant | None = None
     end_at: Instant | None = None
+    max_runs: int | None = Field(default=None, ge=1, le=RUNS_MAX)
     flexible_window_seconds: int = Field(default=0, ge=0, le=DAY_SECONDS)
 
     @property
@@ -232,6 +238,7 @@ class RuleBody(Body):
             fold=Fold(self.fold),
             start_at=self.start_at,
             end_at=self.end_at,
+            max_runs=self.max_runs,
         )
 
 
@@ -331,6 +338,28 @@ class QuotasBody(Body):
         )
 
 
+class TriggerBody(Body):
+    """Nothing can be said but when it is said."""
+
+
+class BackfillBody(Body):
+    start: Instant = Field(alias="from")
+    until: Instant
+    limit: int = Field(default=BACKFILL_DEFAULT, ge=1, le=BACKFILL_MAX)
+    only_missing: bool = True
+    dry_run: bool = False
+
+    def range(self) -> Range:
+        return Range(
+            start=self.start, end=self.until, limit=self.limit, only_missing=self.only_missing
+        )
+
+    def canonical(self) -> str:
+        """Give the text that two bodies share if and only if they ask for the same."""
+        asked = self.model_dump(mode="json", exclude_defaults=True)
+        return "backfill " + json.dumps(asked, sort_keys=True, separators=(",", ":"))
+
+
 class TenantBody(Body):
     quotas: QuotasBody = Field(default_factory=QuotasBody)
     targets: list[str] = Field(default_factory=list)
@@ -384,6 +413,7 @@ class TryBody(Body):
 def definition_document(version: ScheduleVersion) -> dict[str, Any]:
     """Give a version as the body that would make it, every field written out."""
     rule, misfire, retry = version.rule, version.policies.misfire, version.policies.retry
+    end_at = version.asked_end_at
     completion = version.policies.completion
     return {
         "expression": rule.expression,
@@ -391,7 +421,8 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
         "gap": rule.gap.value,
         "fold": rule.fold.value,
         "start_at": None if rule.start_at is None else text_of(rule.start_at),
-        "end_at": None if rule.end_at is None else text_of(rule.end_at),
+        "end_at": None if end_at is None else text_of(end_at),
+        "max_runs": None if version.policies.runs is None else version.policies.runs.max_runs,
         "flexible_window_seconds": _seconds(version.policies.window),
         "misfire": {
             "policy": misfire.policy.value,

@@ -34,7 +34,7 @@ class ApiFunction(Construct):
                 grants.on_index(tables.schedules, BY_SPREAD, "Query"),
                 grants.on_table(tables.tenants, "GetItem", "UpdateItem"),
                 grants.on_index(tables.tenants, BY_ITEM, "Query"),
-                grants.on_table(tables.occurrences, "Query"),
+                grants.on_table(tables.occurrences, "GetItem", "Query"),
                 grants.on_index(tables.occurrences, DEAD_LETTERS, "Query"),
                 grants.on_table(
                     tables.idempotency, "GetItem", "PutItem", "UpdateItem", "DeleteItem"

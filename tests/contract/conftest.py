@@ -14,6 +14,7 @@ from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
 from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
+from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
@@ -26,6 +27,7 @@ from puntual.application.ports import (
     Lanes,
     Ledger,
     Outbox,
+    Requests,
     Schedules,
     Shards,
     Tenants,
@@ -40,6 +42,7 @@ from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
@@ -57,6 +60,7 @@ class World:
     agenda: Agenda
     outbox: Outbox
     ledger: Ledger
+    requests: Requests
     shards: Shards
     zone_releases: ZoneReleases
     lanes: Lanes
@@ -120,6 +124,7 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
                 retention=RETENTION,
                 sleep=naps.append,
             ),
+            requests=DynamoDbRequests(client=dynamodb, table="occurrences", retention=RETENTION),
             shards=DynamoDbShards(client=dynamodb, table="shards"),
             zone_releases=DynamoDbZoneReleases(client=dynamodb, table="zone_releases"),
             lanes=lanes,
@@ -155,6 +160,7 @@ def _in_memory() -> World:
         agenda=agenda,
         outbox=outbox,
         ledger=InMemoryLedger(outbox=outbox),
+        requests=InMemoryRequests(),
         shards=InMemoryShards(),
         zone_releases=InMemoryZoneReleases(),
         lanes=lanes,

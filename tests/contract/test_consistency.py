@@ -23,6 +23,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("Query", lambda world: world.outbox.left(0, written_before=NINE, limit=1)),
         ("GetItem", lambda world: world.ledger.read(an_occurrence().key)),
         ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),
+        ("GetItem", lambda world: world.requests.read(KEY, "r-1")),
         ("GetItem", lambda world: world.shards.get(0)),
         ("Scan", lambda world: world.shards.all()),
         ("GetItem", lambda world: world.budgets.read(BudgetKey(tenant=TENANT, name=FIRES))),

@@ -13,6 +13,7 @@ from bench.costs import (
     planning,
 )
 from bench.meter import bytes_of_item, bytes_of_value, read_units, write_units
+from bench.requests import executing, sending, triggered
 from puntual.domain.policies import Overlap
 
 
@@ -37,6 +38,15 @@ def test_a_slot_costs_its_transactions_and_one_read_and_only_those_that_have_one
     bill = execution(Overlap.QUEUE_ONE)
     assert bill.write_units / EXECUTED == 8, "two transactions of two rows, each billed twice"
     assert bill.calls == {"GetItem": 3 * EXECUTED, "TransactWriteItems": 2 * EXECUTED}
+
+
+@pytest.mark.parametrize(("keyed", "units"), [(False, 3), (True, 4)])
+def test_a_triggered_run_costs_its_page_and_its_row_and_a_record_under_a_key(
+    keyed: bool,  # noqa: FBT001 a case
+    units: int,
+) -> None:
+    assert sending(triggered(), keyed=keyed).write_units == units
+    assert executing(triggered()).write_units == 2, "its row costs its execution nothing"
 
 
 def test_a_callback_costs_the_record_of_its_202_and_a_write_for_each_call() -> None:

@@ -19,6 +19,7 @@ from puntual.application.ports import (
     Ledger,
     Outbox,
     Planners,
+    Requests,
     SchedulePage,
     Schedules,
     Sending,
@@ -34,6 +35,7 @@ from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
+from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.slot import Slot, SlotSwap
@@ -311,6 +313,18 @@ class HostileLedger:
                 key, first=first, last=last, limit=limit, newest_first=newest_first
             ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class HostileRequests:
+    inner: Requests
+    hostility: Hostility
+
+    def read(self, key: ScheduleKey, request_id: str) -> RunRequest | None:
+        return self.hostility.call("requests.read", lambda: self.inner.read(key, request_id))
+
+    def put(self, request: RunRequest) -> RunRequest:
+        return self.hostility.write("requests.put", lambda: self.inner.put(request))
 
 
 @dataclass(frozen=True, slots=True)

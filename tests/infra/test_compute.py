@@ -156,7 +156,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "ScheduleVersions": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
         "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
         "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
-        "Occurrences": {"dynamodb:Query", "dynamodb:PutItem"},
+        "Occurrences": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"},
         "Occurrences/index/dead_letters": {"dynamodb:Query"},
         "Shards": {"dynamodb:GetItem", "dynamodb:PutItem"},
         "Outbox": {"dynamodb:PutItem"},

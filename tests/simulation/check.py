@@ -19,6 +19,7 @@ from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.simulation.asked import check_asked
 from tests.simulation.faults import Faults
 from tests.simulation.queues import Queues
 from tests.simulation.record import CLOCKS_APART_MAX, Fire, Record
@@ -43,6 +44,7 @@ class Rows:
     """The ledger's rows by what they speak for, whatever their keys are."""
 
     runs: dict[Place, Run] = field(default_factory=dict)
+    asked: list[Run] = field(default_factory=list)
     notes: set[tuple[ScheduleKey, datetime, int]] = field(default_factory=set)
     spans: dict[tuple[ScheduleKey, int, RunState], list[Span]] = field(
         default_factory=lambda: defaultdict(list)
@@ -79,11 +81,12 @@ def check(end: End) -> None:
     for (key, number), version in end.schedules.version_rows.items():
         if end.record.versions[key, number].state is ScheduleState.ACTIVE:
             _check_version(end, rows, version, end.schedules.head_rows[key])
-    for run in rows.runs.values():
+    for run in (*rows.runs.values(), *rows.asked):
         _check_run(end, run)
     _check_effects(end, rows)
-    _check_slots(end, rows)
+    _check_slots(end)
     _check_replays(end)
+    check_asked(end.record, end.ledger, end.schedules, end.at)
     _check_leftovers(end)
 
 
@@ -124,6 +127,10 @@ def _rows_of(ledger: InMemoryLedger) -> Rows:
     for key, by_run in ledger.rows.items():
         for row in by_run.values():
             match row:
+                case Run() if not row.occurrence.is_regular:
+                    rows.asked.append(row)
+                case Note() if not row.occurrence.is_regular:
+                    pass
                 case Run():
                     rows.runs[key, row.occurrence.scheduled_for] = row
                 case Note():
@@ -244,7 +251,7 @@ def _ended_while_due(end: End, version: ScheduleVersion) -> bool:
 def _check_run(end: End, run: Run) -> None:
     if not run.state.is_terminal:
         end.fail(f"STUCK {run.state}", run)
-    due = milliseconds_of(run.occurrence.scheduled_for)
+    due = milliseconds_of(run.available_at)
     ended_at = end.record.ended_at.get(run.occurrence.key, end.at)
     if (
         run.state is RunState.DEAD
@@ -258,7 +265,7 @@ def _check_effects(end: End, rows: Rows) -> None:
     for key, ids in end.record.effects.items():
         if len(ids) > 1:
             end.fail("TWO EFFECTS", f"{key} {sorted(ids)}")
-    for run in rows.runs.values():
+    for run in (*rows.runs.values(), *rows.asked):
         seen = end.record.effects.get(run.occurrence.key, {})
         if run.state is RunState.SUCCEEDED and run.occurrence.id not in seen:
             end.fail("SUCCEEDED UNSEEN", run)
@@ -267,7 +274,7 @@ def _check_effects(end: End, rows: Rows) -> None:
             end.fail("COMPLETE LOST", f"attempt {completed} {run}")
 
 
-def _check_slots(end: End, rows: Rows) -> None:
+def _check_slots(end: End) -> None:
     """Nobody is left in a slot, and whoever has waited ran or ended with a reason."""
     for slot in end.ledger.slots.values():
         if slot.running is not None:
@@ -278,9 +285,13 @@ def _check_slots(end: End, rows: Rows) -> None:
         occurrence = place.occurrence
         key = ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
         version = end.schedules.version_rows[key, occurrence.version]
-        superseded = version.until is not None and occurrence.scheduled_for >= version.until
-        voided = occurrence.version < end.schedules.head_rows[key].min_valid_version
-        run = rows.runs.get((key, occurrence.scheduled_for))
+        superseded = (
+            occurrence.is_regular
+            and version.until is not None
+            and occurrence.scheduled_for >= version.until
+        )
+        voided = place.judged_version < end.schedules.head_rows[key].min_valid_version
+        run = end.ledger.read(occurrence.key)
         if run is None or run.occurrence.id != occurrence.id:
             if not (voided or superseded):
                 end.fail("WAITED FOR NOTHING", occurrence)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from puntual.domain.callback_token import Ticket
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
-from puntual.domain.occurrence import Occurrence, OccurrenceId, RunKey
+from puntual.domain.occurrence import Kind, Occurrence, OccurrenceId, RunKey
 from puntual.domain.policies import ATTEMPTS_MAX
 from puntual.domain.run import Run, RunState
+from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery
@@ -55,6 +56,14 @@ class Replay(NamedTuple):
     at: int
 
 
+class Asked(NamedTuple):
+    """A request that was answered, and when its call began."""
+
+    request: RunRequest
+    began_at: int
+    only_missing: bool
+
+
 class Fire(NamedTuple):
     schedule: ScheduleKey
     version: int
@@ -75,6 +84,10 @@ class Record:
         default_factory=lambda: defaultdict(dict)
     )
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    asked: list[Asked] = field(default_factory=list)
+    claimed_at: dict[RunKey, int] = field(default_factory=dict)
+    """When a row had its first attempt."""
+
     under_way: dict[ScheduleKey, dict[RunKey, Run]] = field(
         default_factory=lambda: defaultdict(dict)
     )
@@ -109,6 +122,13 @@ class Record:
 
     def became_visible(self, message: Message, visible_at: int) -> None:
         occurrence = message.occurrence
+        if not occurrence.is_regular:
+            self.counts[f"{occurrence.kind} messages"] += 1
+            if (message.lane is Lane.FLEXIBLE) or (
+                occurrence.kind is Kind.BACKFILL and message.lane is not Lane.RECOVERY
+            ):
+                self.fail("WRONG LANE", message, visible_at)
+            return
         fire = Fire(_schedule_of(occurrence), occurrence.version, occurrence.scheduled_for)
         self.visible_at[fire] = min(visible_at, self.visible_at.get(fire, visible_at))
         self.counts["messages"] += 1
@@ -211,7 +231,7 @@ class Record:
     def _overlap(self, before: Run | None, after: Run, function: Function, now: int) -> None:
         """Two that may not overlap must not have begun and not ended; backoffs count."""
         occurrence = after.occurrence
-        if self._may_overlap(occurrence):
+        if self._may_overlap(occurrence) or after.is_asked:
             return
         under_way = self.under_way[_schedule_of(occurrence)]
         if after.state is RunState.RETRY_WAIT and not after.round_attempt:
@@ -299,13 +319,15 @@ class Record:
         occurrence = run.occurrence
         schedule = _schedule_of(occurrence)
         assert run.lease_until is not None
+        self.claimed_at.setdefault(occurrence.key, now)
         self.lease_ends[occurrence.key] = milliseconds_of(run.lease_until) - function.skew
         known = self.available_at.setdefault(occurrence.id, run.available_at)
         if known != run.available_at:
             self.fail("TWO JITTERS", occurrence, now)
         window = self.versions[schedule, occurrence.version].policies.window
         jitter = run.available_at - occurrence.scheduled_for
-        if not (timedelta(0) <= jitter < window or jitter == timedelta(0)):
+        in_window = timedelta(0) <= jitter < window or jitter == timedelta(0)
+        if occurrence.is_regular and not in_window:
             self.fail("JITTER OUTSIDE ITS WINDOW", occurrence, now)
         waiting = before is not None and before.state is RunState.RETRY_WAIT
         not_before = before.not_before if before is not None and waiting else None
@@ -316,7 +338,7 @@ class Record:
         for voiding in self.voidings[schedule]:
             if voiding.at < checked_at and judged < voiding.min_valid_version:
                 self.fail("STARTED AFTER PAUSE", occurrence, now)
-        if run.attempt == 1 and not run.round:
+        if run.attempt == 1 and not run.round and occurrence.is_regular:
             self._first_claim(run, schedule, checked_at)
 
     def _first_claim(self, run: Run, schedule: ScheduleKey, checked_at: int) -> None:

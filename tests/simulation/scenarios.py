@@ -267,6 +267,36 @@ def a_request_to_end_that_meets_a_backoff(parts: Parts) -> Verdict:
     return stage.finish()
 
 
+def a_backfill_of_what_a_pause_has_ended(parts: Parts) -> Verdict:
+    """P3. It is asked for after the pause, so only its authorised_version lets it run."""
+    stage = Stage(parts)
+    stage.create(0, each_minute(0, 600))
+    stage.pause(130)
+    stage.resume(131)
+    stage.backfill(140, 30, 125)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def a_backfill_while_fires_go_on(parts: Parts) -> Verdict:
+    """ADR 0018. It leaves the schedule's own cursor alone: its instants' buckets are closed."""
+    stage = Stage(parts)
+    stage.create(0, each_minute(0, 1500))
+    stage.backfill(515, 30, 125)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
+def two_backfills_at_once(parts: Parts) -> Verdict:
+    """ADR 0018. Each reserves its share of the rate."""
+    stage = Stage(parts)
+    stage.create(0, each_minute(0, 600))
+    for at in (215, 216):
+        stage.backfill(at, 30, 185)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
 def a_complete_before_the_answer_is_recorded(parts: Parts) -> Verdict:
     """E1. The target is done before our record of its 202, which hangs."""
     stage = Stage(parts, Cue(kind=FunctionKind.EXECUTOR, io="ledger.swap", skip=1, wait=9 * SECOND))
@@ -499,6 +529,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     a_voided_run_in_its_backoff,
     a_voided_one_that_waits,
     a_request_to_end_that_meets_a_backoff,
+    a_backfill_of_what_a_pause_has_ended,
+    a_backfill_while_fires_go_on,
+    two_backfills_at_once,
     a_complete_before_the_answer_is_recorded,
     a_heartbeat_that_meets_the_end,
     a_fail_that_meets_a_complete,

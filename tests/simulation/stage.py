@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from puntual.application.backfill_schedule import Range
 from puntual.application.create_schedule import Request
 from puntual.domain.callback_token import Ticket
 from puntual.domain.definition import Definition, WebhookDefinition
@@ -24,6 +25,7 @@ from puntual.domain.target import Accepted, Failed
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.faults import Fault, Window
 from tests.simulation.io import Cue
+from tests.simulation.record import Asked
 from tests.simulation.scheduler import MINUTE, SECOND, instant_at
 from tests.simulation.workload import AUTHOR, TENANT, ZONE
 from tests.simulation.world import Parts, World
@@ -84,6 +86,18 @@ class Stage(World):
             Failed(detail=f"HTTP {status}", retryable=status >= SERVER_ERRORS_FROM)
             for status in statuses
         ]
+
+    def backfill(self, at: float, start: float, end: float) -> None:
+        """Run all instants of a range once more, whatever became of them."""
+        first, last = (instant_at(int(each * SECOND)) for each in (start, end))
+        wanted = Range(start=first, end=last, limit=100, only_missing=False)
+
+        def backfill() -> None:
+            began_at = self.scheduler.now
+            request = self.api.backfill_schedule(KEY, wanted)
+            self.record.asked.append(Asked(request, began_at, only_missing=False))
+
+        self._call(at, backfill)
 
     def first_call_fails(self) -> None:
         self.receivers.answers = [Failed(detail="HTTP 503", retryable=True)]

@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from puntual.application.announced import Announced
+from puntual.application.backfill_schedule import BackfillSchedule, Range
 from puntual.application.bury_message import BuryMessage
+from puntual.application.create_schedule import Request
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors, Work
 from puntual.application.relay_page import RelayPage, RelayReport
+from puntual.application.send_request import SendRequest
 from puntual.application.settle_message import Settled, SettleMessage
 from puntual.application.take_callback import TakeCallback
 from puntual.domain.agenda import Cursor, cursor_at
@@ -35,18 +39,22 @@ from puntual.domain.page import Page
 from puntual.domain.policies import Misfire
 from puntual.domain.replay import why_not_replayable
 from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Unchanged
+from puntual.domain.run_request import RunRequest, asked_run
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.slot import SlotSwap
 from puntual.domain.target import Accepted, DeliveryResult
 from puntual.domain.zone_releases import FORMER_PLANNERS_GONE_AFTER, ReleasesInUse
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import Row
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.simulation.scenarios import (
     Scenario,
+    a_backfill_of_what_a_pause_has_ended,
+    a_backfill_while_fires_go_on,
     a_cancel_that_is_older_than_its_replay,
     a_claim_that_is_still_on_its_way,
     a_complete_after_the_lease_is_lost,
@@ -82,6 +90,7 @@ from tests.simulation.scenarios import (
     an_executor_that_dies_after_the_last_outcome,
     an_outcome_that_comes_too_late,
     clocks_that_go_forward_under_windows,
+    two_backfills_at_once,
     two_claims_of_one_slot,
 )
 from tests.simulation.scheduler import FunctionKind
@@ -673,6 +682,80 @@ class SwapsWhateverIsInUse(InMemoryZoneReleases):
         return super().swap(in_use, seen=seen)
 
 
+# What is asked for beside the rules.
+
+
+class SendsWithoutTheAuthorisedVersion(SendRequest):
+    def _send(self, asked: RunRequest, now: datetime) -> None:
+        shard = self.announced.shard(asked.key)
+        for page in asked.pages(shard, written_at=now):
+            planned = tuple(replace(each, authorised_version=None) for each in page.planned)
+            self.outbox.put(replace(page, planned=planned))
+            for each in planned:
+                row = replace(asked_run(each), write_id=self.ids.new_id())
+                self.ledger.swap(row, seen=None)
+
+
+class RequestsWithoutAnIdOfTheirOwn(SendRequest):
+    def id_of(self, request: Request | None) -> str:
+        return super().id_of(request) if request else "asked"
+
+
+class PutsTheRowBeforeThePage(SendRequest):
+    def _send(self, asked: RunRequest, now: datetime) -> None:
+        for planned in asked.planned:
+            row = replace(asked_run(planned), write_id=self.ids.new_id())
+            self.ledger.swap(row, seen=None)
+        super()._send(asked, now)
+
+
+class AsksAnewEachTime(SendRequest):
+    def before(self, key: ScheduleKey, request: Request | None) -> RunRequest | None:  # noqa: ARG002 it does not look
+        return None
+
+    def __call__(self, asked: RunRequest, request: Request | None) -> RunRequest:  # noqa: ARG002 it remembers none
+        return super().__call__(asked, None)
+
+
+class BackfillsWhatRan(BackfillSchedule):
+    def __call__(self, key: ScheduleKey, wanted: Range, **how: Any) -> RunRequest:
+        return super().__call__(key, replace(wanted, only_missing=False), **how)
+
+
+class BackfillsFromTheCursor(BackfillSchedule):
+    """Takes the schedule's own cursor back to where the backfill begins."""
+
+    def __call__(self, key: ScheduleKey, wanted: Range, **how: Any) -> RunRequest:
+        asked = super().__call__(key, wanted, **how)
+        head, shard = self.send.schedules.head(key), self.send.announced.shard(key)
+        row = self.send.announced.shards.get(shard)
+        live = head and row and head.rule.next_fire(row.planned_through)
+        if head and live and asked.fires:
+            agenda = self.send.announced.plan_cursors.agenda
+            agenda.put(shard, [cursor_at(asked.fires[0].scheduled_for, head.fires)])
+            agenda.delete(shard, [cursor_at(live, head.fires)])
+        return asked
+
+
+class ReservesNothing(BackfillSchedule):
+    def __call__(self, key: ScheduleKey, wanted: Range, **how: Any) -> RunRequest:
+        undrawn = replace(self.draw, budgets=InMemoryBudgets())
+        return BackfillSchedule.__call__(replace(self, draw=undrawn), key, wanted, **how)
+
+
+def judged_with_misfire_for_all(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    late = now - message.available_at > standing.policies.misfire.after
+    if not isinstance(verdict, Claim) or message.occurrence.is_regular or not late:
+        return verdict
+    if verdict.run.attempt > 1:
+        return verdict
+    missed = replace(verdict.run, state=RunState.MISSED, attempt=0, lease_until=None)
+    return End(run=missed, slot=verdict.slot and replace(verdict.slot, slot=verdict.slot.seen))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """A broken world: the rule that it breaks, what must show it, and the failures that do.
@@ -1083,5 +1166,49 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(zone_releases=SwapsWhateverIsInUse),
         shows=frozenset({"UNACCOUNTED"}),
         scenario=a_deployment_at_the_end_of_a_run,
+    ),
+    "asked without authorised_version": Variant(
+        rule="P3",
+        parts=Parts(send_request=SendsWithoutTheAuthorisedVersion),
+        shows=frozenset({"ASKED RUN CANCELED"}),
+        scenario=a_backfill_of_what_a_pause_has_ended,
+    ),
+    "misfire for asked runs": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_with_misfire_for_all),
+        shows=frozenset({"ASKED RUN MISSED"}),
+    ),
+    "requests without an id": Variant(
+        rule="ADR 0018",
+        parts=Parts(send_request=RequestsWithoutAnIdOfTheirOwn),
+        shows=frozenset({"TWO REQUESTS ARE ONE"}),
+    ),
+    "a row before its page": Variant(
+        rule="ADR 0018",
+        parts=Parts(send_request=PutsTheRowBeforeThePage),
+        shows=frozenset({"STUCK RETRY_WAIT"}),
+        seeds=(23, 24, 33),
+    ),
+    "a key that nobody remembers": Variant(
+        rule="ADR 0018",
+        parts=Parts(send_request=AsksAnewEachTime),
+        shows=frozenset({"TWO ANSWERS TO ONE KEY"}),
+    ),
+    "backfills what ran": Variant(
+        rule="ADR 0018",
+        parts=Parts(backfill=BackfillsWhatRan),
+        shows=frozenset({"BACKFILL REPEATED A RUN"}),
+    ),
+    "backfills move the cursor": Variant(
+        rule="ADR 0018",
+        parts=Parts(backfill=BackfillsFromTheCursor),
+        shows=frozenset({"UNACCOUNTED", "NEVER COMPLETED"}),
+        scenario=a_backfill_while_fires_go_on,
+    ),
+    "backfills at any rate": Variant(
+        rule="ADR 0018",
+        parts=Parts(backfill=ReservesNothing),
+        shows=frozenset({"OVER THE RATE"}),
+        scenario=two_backfills_at_once,
     ),
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
+from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
@@ -14,6 +15,7 @@ from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.reopen_occurrence import WhyNot
+from puntual.application.send_request import SendRequest
 from puntual.application.settle_message import (
     JudgeByHead,
     JudgeByRow,
@@ -40,6 +42,7 @@ from tests.fakes.hostile import (
     HostileLedger,
     HostileOutbox,
     HostilePlanners,
+    HostileRequests,
     HostileSchedules,
     HostileShards,
 )
@@ -47,11 +50,13 @@ from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
+from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
+from tests.simulation.asked import Asking, asking_by
 from tests.simulation.callers import Callers
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
@@ -110,6 +115,8 @@ class Parts:
     plan_shard: type[PlanShard] = PlanShard
     announced: type[Announced] = Announced
     relay_page: type[RelayPage] = RelayPage
+    send_request: type[SendRequest] = SendRequest
+    backfill: type[BackfillSchedule] = BackfillSchedule
     settle_message: type[SettleMessage] = SettleMessage
     execute: type[ExecuteOccurrence] = ExecuteOccurrence
     bury: type[BuryMessage] = BuryMessage
@@ -205,6 +212,14 @@ class World:
                 call=self.call_api,
                 lasts=self.lasts,
             ).plan()
+        Asking(
+            scheduler=self.scheduler,
+            api=self.api,
+            record=self.record,
+            heads=self.fake_schedules.head_rows.get,
+            call=self.call_api,
+            lasts=self.lasts,
+        ).plan()
         self._plan_ticks()
         return self.finish()
 
@@ -256,6 +271,7 @@ class World:
         self.fake_ledger = parts.ledger(scheduler, self.record)
         self.fake_ledger.outbox = self.fake_outbox
         self.fake_budgets = InMemoryBudgets()
+        self.fake_requests, self.fake_budgets = InMemoryRequests(), InMemoryBudgets()
         self.fake_schedules = parts.schedules(
             scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
         )
@@ -283,6 +299,7 @@ class World:
             schedules=schedules,
             tenants=self.fake_tenants,
             ledger=ledger,
+            requests=HostileRequests(self.fake_requests, io),
             budgets=HostileBudgets(self.fake_budgets, io),
             announced=announced,
             clock=clock,
@@ -298,6 +315,7 @@ class World:
             retention=RETENTION_MIN,
         )
         self.api = replays_judged_by(self.api, parts.why_not_replayable)
+        self.api = asking_by(self.api, parts.send_request, parts.backfill)
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
         self.plan_shard = parts.plan_shard(
             shards=shards,

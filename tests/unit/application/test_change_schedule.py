@@ -29,6 +29,7 @@ from puntual.domain.schedule import (
     UnknownSchedule,
 )
 from puntual.domain.tenant import ScheduleId, UnknownTenant
+from puntual.domain.timeline import Fire
 from tests.builders import HORIZON, NINE, TENANT, a_note, a_run, a_span, an_occurrence
 from tests.control_plane_world import KEY, LIMITS, World, a_definition
 from tests.fakes.hostile import HostileSchedules, Hostility
@@ -360,7 +361,7 @@ def test_a_cancel_tells_what_runs_what_is_finished_and_what_is_already_out(
     assert [run.occurrence.scheduled_for for run in report.running] == [at[4], at[3]]
     assert [run.occurrence.scheduled_for for run in report.finished] == [at[2], at[1]]
     assert [fire.occurrence.scheduled_for for fire in report.already_out] == at[5:11]
-    assert all(fire.voided for fire in report.already_out)
+    assert all(isinstance(out, Fire) and out.voided for out in report.already_out)
     assert report.complete
 
 

@@ -4,7 +4,7 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,14 @@ from puntual.domain.instant import text_of
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Planned
-from puntual.domain.policies import Completion, CompletionPolicy, Overlap, Policies, RetryPolicy
+from puntual.domain.policies import (
+    Completion,
+    CompletionPolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+    RunsBound,
+)
 from puntual.domain.run import RunState
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.tenant import Quotas
@@ -149,6 +156,23 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "heartbeat_ms": 120_000,
         "max_duration_ms": 7_200_000,
     }
+
+
+@pytest.mark.parametrize("end_at", [None, NINE])
+def test_a_head_keeps_how_many_runs_it_was_given(end_at: datetime | None) -> None:
+    runs = RunsBound(max_runs=3, end_at=end_at)
+    head = a_schedule(a_version(policies=Policies(runs=runs)))
+    assert codec.head_of_text(codec.head_text(head), state=head.state) == head
+
+
+def test_a_head_without_such_a_bound_is_written_as_before() -> None:
+    assert "max_runs" not in codec.head_text(a_schedule())
+
+
+def test_a_request_that_says_nothing_is_refused() -> None:
+    for packed in (b"", zlib.compress(b"{}"), zlib.compress(b"[]")):
+        with pytest.raises(ValueError, match="request"):
+            codec.request_of_packed(packed, key=KEY, request_id="r-1")
 
 
 def test_a_head_of_the_deployment_before_allows_overlaps() -> None:

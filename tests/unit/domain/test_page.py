@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from puntual.domain.lane import Lane
+from puntual.domain.occurrence import Kind
 from tests.builders import NINE, a_page, a_planned, an_occurrence
 
 FIRST = a_planned(an_occurrence(schedule="a"))
@@ -33,3 +34,8 @@ def test_p2_other_occurrences_or_another_order_make_another_page() -> None:
 def test_what_is_late_takes_the_recovery_lane(late_ms: int, flexible: bool, lane: Lane) -> None:  # noqa: FBT001
     planned = a_planned(flexible=flexible)
     assert planned.lane_at(planned.available_at + timedelta(milliseconds=late_ms)) is lane
+
+
+def test_a_backfill_takes_the_recovery_lane_however_early_it_is() -> None:
+    planned = a_planned(an_occurrence(kind=Kind.BACKFILL, request_id="r-1"))
+    assert planned.lane_at(planned.available_at - timedelta(minutes=5)) is Lane.RECOVERY

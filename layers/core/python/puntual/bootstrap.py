@@ -23,6 +23,7 @@ from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
 from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
+from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
@@ -55,6 +56,7 @@ from puntual.application.ports import (
     Ledger,
     Outbox,
     Planners,
+    Requests,
     RootSecret,
     Schedules,
     Shards,
@@ -301,6 +303,15 @@ def ledger() -> Ledger:
 
 
 @cache
+def requests() -> Requests:
+    return DynamoDbRequests(
+        client=dynamodb_client(),
+        table=settings().occurrences_table,
+        retention=settings().retention,
+    )
+
+
+@cache
 def shards() -> Shards:
     return DynamoDbShards(client=dynamodb_client(), table=settings().shards_table)
 
@@ -475,6 +486,7 @@ def control_plane() -> ControlPlane:
         schedules=schedules(),
         tenants=tenants(),
         ledger=ledger(),
+        requests=requests(),
         budgets=budgets(),
         announced=announced(),
         clock=clock(),

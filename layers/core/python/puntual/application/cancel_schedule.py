@@ -36,13 +36,14 @@ class CanceledSchedule:
 
     `running` have not ended: their attempt is live or lost, or they wait for a retry. The cancel
     lets live attempts end and lets no other start. `already_out` are on their way to an executor,
-    which will record them as CANCELED. `complete` is False where there may be more than is shown.
+    planned or asked for, which will record them as CANCELED. `complete` is False where there may
+    be more than is shown.
     """
 
     shown: ShownSchedule
     running: tuple[Run, ...]
     finished: tuple[Run, ...]
-    already_out: tuple[Fire, ...]
+    already_out: tuple[Fire | Run, ...]
     complete: bool
 
 
@@ -75,11 +76,12 @@ class CancelSchedule:
             newest_first=True,
         )
         runs = [row for row in rows if isinstance(row, Run)]
-        out, all_versions = self._already_out(shown, rows)
+        fires, all_versions = self._already_out(shown, rows)
+        out: list[Fire | Run] = [*fires, *(run for run in runs if run.is_asked)]
         finished = [run for run in runs if run.state.is_terminal]
         return CanceledSchedule(
             shown=shown,
-            running=tuple(run for run in runs if not run.state.is_terminal),
+            running=tuple(run for run in runs if not (run.state.is_terminal or run.is_asked)),
             finished=tuple(finished[:FINISHED_SHOWN]),
             already_out=tuple(out[:OUT_SHOWN_MAX]),
             complete=all_versions and len(rows) < ROWS_READ_MAX and len(out) <= OUT_SHOWN_MAX,

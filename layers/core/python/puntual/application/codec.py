@@ -12,14 +12,15 @@ scheduled_for, `k` kind and `r` request id (both absent for regular ones), `av` 
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
 from puntual.domain.agenda import Cursor
 from puntual.domain.expression import Fold, Gap, Rule
-from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, instant_of, text_of
+from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, SECOND, instant_of, text_of
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence, RunKey
@@ -32,8 +33,10 @@ from puntual.domain.policies import (
     Overlap,
     Policies,
     RetryPolicy,
+    RunsBound,
 )
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
+from puntual.domain.run_request import OwnedFire, RunRequest, Survey
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.slot import Place
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
@@ -283,7 +286,20 @@ def _policies_document(policies: Policies) -> Document:
         "completion": completion.policy,
         "heartbeat_ms": _milliseconds(completion.heartbeat),
         "max_duration_ms": _milliseconds(completion.max_duration),
-    }
+    } | _runs_document(policies.runs)
+
+
+def _runs_document(runs: RunsBound | None) -> Document:
+    if runs is None:
+        return {}
+    end_at = None if runs.end_at is None else text_of(runs.end_at)
+    return {"max_runs": runs.max_runs, "asked_end_at": end_at}
+
+
+def _runs_of(read: Document) -> RunsBound | None:
+    if "max_runs" not in read:
+        return None
+    return RunsBound(max_runs=read["max_runs"], end_at=_instant_or_none(read.get("asked_end_at")))
 
 
 def _policies_of(read: Document) -> Policies:
@@ -302,6 +318,7 @@ def _policies_of(read: Document) -> Policies:
         ),
         window=_duration_of(read["window_ms"]),
         overlap=Overlap(read.get("overlap", Overlap.ALLOW)),
+        runs=_runs_of(read),
         completion=_completion_of(read),
     )
 
@@ -594,6 +611,67 @@ def place_of_text(text: str, *, key: ScheduleKey) -> Place:
     with _readable("place"):
         read = _document(text)
         return Place(occurrence=_occurrence_of(read, key), judged_version=read["jv"])
+
+
+def packed_request(request: RunRequest) -> bytes:
+    """Write a request but for its schedule's key and its id, compressed: it may have 1,000 fires.
+
+    `fires` are seconds since the one before them, in groups of one version.
+    """
+    survey = request.survey
+    document: Document = {
+        "fp": request.fingerprint,
+        "k": request.kind,
+        "auth": request.authorised_version,
+        "asked_at": text_of(request.asked_at),
+        "from": text_of(request.available_from),
+        "per_minute": request.per_minute,
+        "fires": [
+            [version, text_of(times[0]), [(b - a) // SECOND for a, b in pairwise(times)]]
+            for version, times in _by_version(request.fires)
+        ],
+    }
+    if survey is not None:
+        rest_from = None if survey.rest_from is None else text_of(survey.rest_from)
+        document["survey"] = [survey.looked_at, survey.ran, survey.pending, rest_from]
+    return zlib.compress(_text(document).encode())
+
+
+def request_of_packed(packed: bytes, *, key: ScheduleKey, request_id: str) -> RunRequest:
+    """Read what `packed_request` wrote; raises `ValueError` for anything else."""
+    with _readable("request"):
+        read = _document(_unpacked(packed, PAGE_BYTES_MAX).decode())
+        return RunRequest(
+            tenant=key.tenant,
+            schedule=key.schedule,
+            id=request_id,
+            fingerprint=read["fp"],
+            kind=Kind(read["k"]),
+            authorised_version=read["auth"],
+            asked_at=instant_of(read["asked_at"]),
+            fires=tuple(_fires_of(read["fires"])),
+            available_from=instant_of(read["from"]),
+            per_minute=read["per_minute"],
+            survey=_survey_of(read["survey"]) if "survey" in read else None,
+        )
+
+
+def _by_version(fires: Sequence[OwnedFire]) -> Iterator[tuple[int, list[datetime]]]:
+    for version, group in groupby(fires, key=lambda fire: fire.version):
+        yield version, [fire.scheduled_for for fire in group]
+
+
+def _fires_of(groups: list[Any]) -> Iterator[OwnedFire]:
+    for version, first, steps in groups:
+        for seconds in accumulate((0, *steps)):
+            yield OwnedFire(version, instant_of(first) + seconds * SECOND)
+
+
+def _survey_of(read: list[Any]) -> Survey:
+    looked_at, ran, pending, rest_from = read
+    return Survey(
+        looked_at=looked_at, ran=ran, pending=pending, rest_from=_instant_or_none(rest_from)
+    )
 
 
 def _attempt_list(attempt: Attempt) -> list[int | str | None]:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from puntual.application.admit_caller import AdmitCaller
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
+from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.cancel_schedule import CancelSchedule
 from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.create_schedule import CreateSchedule
@@ -18,7 +19,15 @@ from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
 from puntual.application.list_tenants import ListTenants
 from puntual.application.pause_schedule import PauseSchedule
-from puntual.application.ports import Budgets, Clock, IdSource, Ledger, Schedules, Tenants
+from puntual.application.ports import (
+    Budgets,
+    Clock,
+    IdSource,
+    Ledger,
+    Requests,
+    Schedules,
+    Tenants,
+)
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
@@ -27,11 +36,13 @@ from puntual.application.replay_dead_letters import ReplayDeadLetters
 from puntual.application.replay_occurrence import ReplayOccurrence
 from puntual.application.resume_schedule import ResumeSchedule
 from puntual.application.rotate_webhook_keys import RotateWebhookKeys
+from puntual.application.send_request import SendRequest
 from puntual.application.show_occurrence import ShowOccurrence
 from puntual.application.show_schedule import ShowSchedule
 from puntual.application.show_tenant import ShowTenant
 from puntual.application.show_usage import ShowUsage
 from puntual.application.show_webhook_keys import ShowWebhookKeys
+from puntual.application.trigger_schedule import TriggerSchedule
 from puntual.application.try_target import TryTarget
 from puntual.domain.definition import Limits
 
@@ -47,6 +58,8 @@ class ControlPlane:
     pause_schedule: PauseSchedule
     resume_schedule: ResumeSchedule
     cancel_schedule: CancelSchedule
+    trigger_schedule: TriggerSchedule
+    backfill_schedule: BackfillSchedule
     list_occurrences: ListOccurrences
     show_occurrence: ShowOccurrence
     replay_occurrence: ReplayOccurrence
@@ -69,6 +82,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     schedules: Schedules,
     tenants: Tenants,
     ledger: Ledger,
+    requests: Requests,
     budgets: Budgets,
     announced: Announced,
     clock: Clock,
@@ -82,6 +96,16 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     derive = DeriveFires(schedules=schedules, retention=retention)
     show_occurrence = ShowOccurrence(schedules=schedules, ledger=ledger, derive=derive, clock=clock)
     reopen = ReopenOccurrence(ledger=ledger, announced=announced, clock=clock, ids=ids)
+    draw = DrawTokens(budgets=budgets, clock=clock, ids=ids)
+    send = SendRequest(
+        schedules=schedules,
+        requests=requests,
+        outbox=announced.plan_cursors.outbox,
+        ledger=ledger,
+        announced=announced,
+        clock=clock,
+        ids=ids,
+    )
     return ControlPlane(
         environment=limits.environment,
         admit_caller=AdmitCaller(tenants=tenants, clock=clock),
@@ -103,6 +127,10 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
             ledger=ledger,
             shards=announced.shards,
             advance=advance,
+        ),
+        trigger_schedule=TriggerSchedule(send=send),
+        backfill_schedule=BackfillSchedule(
+            tenants=tenants, ledger=ledger, derive=derive, draw=draw, send=send
         ),
         list_occurrences=ListOccurrences(
             schedules=schedules, ledger=ledger, derive=derive, clock=clock

@@ -53,7 +53,12 @@ class Request:
     @property
     def fingerprint(self) -> str:
         """Tells requests apart; its first half tells keys apart."""
-        return f"{_digest(self.key)}.{_digest(self.body)}"
+        return f"{self.key_digest}.{_digest(self.body)}"
+
+    @property
+    def key_digest(self) -> str:
+        """What a key is known by within one schedule."""
+        return _digest(self.key)
 
     @property
     def mark(self) -> str:
@@ -65,7 +70,7 @@ class Request:
         return ScheduleId(_digest(f"{tenant}\x1f{self.key}"))
 
     def shares_key_with(self, fingerprint: str) -> bool:
-        return fingerprint.split(".", maxsplit=1)[0] == _digest(self.key)
+        return fingerprint.split(".", maxsplit=1)[0] == self.key_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

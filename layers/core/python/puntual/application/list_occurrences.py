@@ -60,6 +60,12 @@ class _Place:
         is_shown = self.shown == instant or any(run_of(entry) == instant for entry in entries)
         return replace(self, position=position, shown=instant if is_shown else "")
 
+    def is_told(self, row: Run | Span | Note) -> bool:
+        """Tell whether a row is a note beside the asked run that an earlier page ended with."""
+        if not isinstance(row, Note) or row.occurrence.is_regular:
+            return False
+        return row.occurrence.key.run == self.position
+
     def token(self, listing: tuple[str, ...]) -> str:
         position = (text_of(self.start), text_of(self.end), self.position, self.shown)
         return page_token(position, listing=listing)
@@ -132,7 +138,7 @@ class ListOccurrences:
         )
         rows_through = run_of(rows[-1]) if len(rows) > limit else place.last_key
         through = min(rows_through, derived.complete_through, place.last_key)
-        rows = tuple(row for row in rows if run_of(row) <= through)
+        rows = tuple(row for row in rows if run_of(row) <= through and not place.is_told(row))
         fires = [fire for fire in derived.fires if fire.run <= through]
         is_last = through == place.last_key
         behind = self._spans_behind(

@@ -18,6 +18,7 @@ from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
+from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.slot import Slot, SlotSwap
@@ -288,6 +289,15 @@ class Ledger(Protocol):
         self, key: ScheduleKey, *, first: str, last: str, limit: int, newest_first: bool = False
     ) -> tuple[Run | Span | Note, ...]:
         """Runs, spans and notes whose sort keys lie in [first, last], in their order."""
+
+
+class Requests(Protocol):
+    """What callers asked to run under keys of theirs. Reads are strongly consistent."""
+
+    def read(self, key: ScheduleKey, request_id: str) -> RunRequest | None: ...
+
+    def put(self, request: RunRequest) -> RunRequest:
+        """Put if absent; gives what stands then. It is kept as long as the ledger's rows."""
 
 
 class Shards(Protocol):

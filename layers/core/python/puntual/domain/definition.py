@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
-from puntual.domain.instant import SECOND
+from puntual.domain.instant import MILLISECOND, SECOND
 from puntual.domain.occurrence import Occurrence
-from puntual.domain.policies import WINDOW_MAX, Policies
+from puntual.domain.policies import WINDOW_MAX, Policies, RunsBound
 from puntual.domain.schedule import (
     PAYLOAD_BYTES_MAX,
     PAYLOAD_DEPTH_MAX,
@@ -58,6 +58,7 @@ class RuleDefinition:
     fold: Fold = Fold.AUTO
     start_at: datetime | None = None
     end_at: datetime | None = None
+    max_runs: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ def version_of(
     rule = _rule(definition, key=key, effective_from=effective_from, previous=previous)
     if previous is None or rule != previous.rule:
         check_interval(rule, tenant.quotas)
-    policies = _policies(definition.policies, rule)
+    policies = replace(_policies(definition.policies, rule), runs=_runs_of(definition))
     target, payload = target_of(definition.target, tenant=tenant, limits=limits), definition.payload
     occurrence = Occurrence(
         tenant=key.tenant, schedule=key.schedule, version=1, scheduled_for=effective_from
@@ -166,6 +167,19 @@ def new_rule_of(
 
     Without a schedule's id there is nothing that H could stand for, and it is refused.
     """
+    rule = _unbounded_rule_of(
+        definition, tenant=tenant, schedule=schedule, effective_from=effective_from
+    )
+    return _bounded(rule, definition, effective_from)
+
+
+def _unbounded_rule_of(
+    definition: RuleDefinition,
+    *,
+    tenant: TenantId,
+    schedule: ScheduleId | None,
+    effective_from: datetime,
+) -> Rule:
     return rule_of(
         definition.expression,
         time_zone=definition.time_zone,
@@ -179,6 +193,31 @@ def new_rule_of(
     )
 
 
+def _bounded(rule: Rule, definition: RuleDefinition, effective_from: datetime) -> Rule:
+    """End a rule with its fire number `max_runs`, from a version's start on; raises `Rejected`.
+
+    It keeps its own end where that comes before.
+    """
+    runs = definition.max_runs
+    if runs is None:
+        return rule
+    if rule.is_one_off:
+        raise Rejected("max_runs", runs, "nothing for at(...), which runs once")
+    fire: datetime | None = effective_from - MILLISECOND
+    for _ in range(runs):
+        assert fire is not None
+        fire = rule.next_fire(fire)
+        if fire is None:
+            return rule
+    return replace(rule, end_at=fire)
+
+
+def _runs_of(definition: Definition) -> RunsBound | None:
+    if definition.max_runs is None:
+        return None
+    return RunsBound(max_runs=definition.max_runs, end_at=definition.end_at)
+
+
 def _rule(
     definition: Definition,
     *,
@@ -187,22 +226,18 @@ def _rule(
     previous: ScheduleVersion | None,
 ) -> Rule:
     kept = previous.rule if previous is not None else None
-    if kept is not None and _says_the_same(definition, kept):
-        return kept
-    rule = new_rule_of(
+    if previous is not None and _says_the_same(definition, previous):
+        return previous.rule
+    rule = _unbounded_rule_of(
         definition, tenant=key.tenant, schedule=key.schedule, effective_from=effective_from
     )
-    if (
-        kept is not None
-        and rule.expression == kept.expression
-        and rule.start_at == kept.start_at
-        and rule.anchor != kept.anchor
-    ):
-        return replace(rule, anchor=kept.anchor)
-    return rule
+    if kept is not None and rule.expression == kept.expression and rule.start_at == kept.start_at:
+        rule = replace(rule, anchor=kept.anchor)
+    return _bounded(rule, definition, effective_from)
 
 
-def _says_the_same(definition: Definition, rule: Rule) -> bool:
+def _says_the_same(definition: Definition, version: ScheduleVersion) -> bool:
+    rule, runs = version.rule, version.policies.runs
     said = (
         definition.expression,
         definition.time_zone,
@@ -210,8 +245,17 @@ def _says_the_same(definition: Definition, rule: Rule) -> bool:
         definition.fold,
         definition.start_at,
         definition.end_at,
+        definition.max_runs,
     )
-    held = (rule.expression, rule.time_zone, rule.gap, rule.fold, rule.start_at, rule.end_at)
+    held = (
+        rule.expression,
+        rule.time_zone,
+        rule.gap,
+        rule.fold,
+        rule.start_at,
+        version.asked_end_at,
+        None if runs is None else runs.max_runs,
+    )
     return said == held
 
 

@@ -222,7 +222,8 @@ def _by_head(message: Message, row: Run | None, standing: Standing, now: datetim
         return Drop(note=None, why="superseded")
     if row is None:
         return _missed(message, standing, now) or _first_claim(message, standing, now)
-    return _by_own_row(row, standing, now)
+    enqueued_at = row.enqueued_at or message.enqueued_at
+    return _by_own_row(replace(row, enqueued_at=enqueued_at), standing, now)
 
 
 def _by_own_row(row: Run, standing: Standing, now: datetime) -> Verdict:
@@ -328,7 +329,7 @@ def _is_superseded(message: Message, row: Run | None, standing: Standing) -> boo
 def _voided(message: Message, row: Run | None, standing: Standing, now: datetime) -> Verdict:
     occurrence = message.occurrence
     if row is not None:
-        reason = f"voided after attempt {row.attempt}"
+        reason = f"voided after attempt {row.attempt}" if row.attempt else "voided"
         lapse = lapse_of(row, standing.policies.completion)
         return End(run=_ended(row, RunState.CANCELED, reason, now, lapse=lapse))
     due_before_end = standing.until is None or occurrence.scheduled_for < standing.until

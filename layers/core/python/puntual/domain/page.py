@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from puntual.domain.lane import Lane
-from puntual.domain.occurrence import Occurrence
+from puntual.domain.occurrence import Kind, Occurrence
 
 OCCURRENCES_PER_PAGE_MAX = 100
 
@@ -14,7 +14,7 @@ OCCURRENCES_PER_PAGE_MAX = 100
 class Planned:
     """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery.
 
-    So does every `round` that a replay opened, however young it is: new work comes first.
+    So do a backfill's and every `round` that a replay opened, however young: new work comes first.
     """
 
     occurrence: Occurrence
@@ -25,7 +25,8 @@ class Planned:
     round: int = 0
 
     def lane_at(self, now: datetime) -> Lane:
-        if self.round or now - self.available_at > self.misfire_after:
+        is_old_work = self.round > 0 or self.occurrence.kind is Kind.BACKFILL
+        if is_old_work or now - self.available_at > self.misfire_after:
             return Lane.RECOVERY
         return Lane.FLEXIBLE if self.flexible else Lane.STRICT
 

@@ -1,7 +1,7 @@
 """What a schedule asks for beside its rule: lateness, overlap, window, retries."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 ATTEMPTS_MAX = 20
@@ -10,6 +10,9 @@ ATTEMPTS_MAX = 20
 DOUBLINGS_MAX = 30
 
 WINDOW_MAX = timedelta(hours=24)
+
+RUNS_MAX = 10_000
+"""Fires that `max_runs` may count: they are counted one by one when it is set."""
 
 MISFIRE_AFTER_DEFAULT = timedelta(seconds=60)
 
@@ -87,6 +90,17 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunsBound:
+    """The rule ends with its fire number `max_runs`, or at `end_at` if that comes before it.
+
+    Which of them it was, the rule's own end says.
+    """
+
+    max_runs: int
+    end_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionPolicy:
     """By callback, the answer and each heartbeat hold an attempt's lease for `heartbeat` from then.
 
@@ -110,6 +124,7 @@ class Policies:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     window: timedelta = timedelta(0)
     overlap: Overlap = Overlap.ALLOW
+    runs: RunsBound | None = None
     completion: CompletionPolicy = field(default_factory=CompletionPolicy)
 
     @property

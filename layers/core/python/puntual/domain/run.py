@@ -56,6 +56,7 @@ class Run:
     """A row of the ledger: what became of one scheduled time.
 
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
+    What a caller asked for is RETRY_WAIT without an attempt until it is claimed.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
     `write_id` names the write that made it so (P9). `died_at` is when it became DEAD. `requests`
     are the marks of those that opened its rounds and may be repeated, the newest last.
@@ -97,6 +98,11 @@ class Run:
     def judged_version(self) -> int:
         """The version whose validity decides: its own, or a later one that authorised it (E2)."""
         return max(self.occurrence.version, self.authorised_version or 0)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a caller asked for it and nobody has claimed it yet."""
+        return self.state is RunState.RETRY_WAIT and not (self.attempt or self.round)
 
     def has_live_lease(self, now: datetime) -> bool:
         return (

@@ -82,6 +82,12 @@ class ScheduleVersion:
         return ScheduleKey(tenant=self.tenant, schedule=self.schedule)
 
     @property
+    def asked_end_at(self) -> datetime | None:
+        """The end that its author named; the rule's own may come before, by `max_runs`."""
+        runs = self.policies.runs
+        return self.rule.end_at if runs is None else runs.end_at
+
+    @property
     def first_fire(self) -> datetime | None:
         """The first fire that this version owns; one exactly at its start is its own."""
         return self.rule.next_fire(self.effective_from - MILLISECOND)
@@ -139,6 +145,14 @@ class ScheduleEnded(Conflict):
 
     def __init__(self, key: ScheduleKey) -> None:
         super().__init__(f"schedule {key.schedule} is CANCELED and cannot be changed")
+        self.key = key
+
+
+class NothingRuns(Conflict):
+    """Nothing of a canceled schedule runs any more, not by hand either."""
+
+    def __init__(self, key: ScheduleKey) -> None:
+        super().__init__(f"schedule {key.schedule} is CANCELED, and nothing of it runs any more")
         self.key = key
 
 

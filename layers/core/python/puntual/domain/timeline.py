@@ -6,7 +6,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
-from puntual.domain.instant import TEXT_LENGTH
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import Note, Run, Span
 
@@ -63,15 +62,20 @@ def run_of(entry: Entry) -> str:
 
 def state_of(entry: Entry, now: datetime) -> OccurrenceState:
     match entry:
+        case Run() if entry.is_asked:
+            return _to_come(entry.available_at, now)
         case Run() | Span():
             return OccurrenceState(entry.state)
         case Note():
             return OccurrenceState.CANCELED
         case Fire():
-            due = entry.available_at <= now
-            return OccurrenceState.ENQUEUED if due else OccurrenceState.SCHEDULED
+            return _to_come(entry.available_at, now)
         case _:
             assert_never(entry)
+
+
+def _to_come(available_at: datetime, now: datetime) -> OccurrenceState:
+    return OccurrenceState.ENQUEUED if available_at <= now else OccurrenceState.SCHEDULED
 
 
 def covers(span: Span, fire: Fire) -> bool:
@@ -99,7 +103,5 @@ def merged(
         if fire.run not in runs and not any(covers(span, fire) for span in spans)
     ]
     taken = runs | {fire.run for fire in bare} | {shown}
-    kept = [
-        row for row in rows if not (isinstance(row, Note) and run_of(row)[:TEXT_LENGTH] in taken)
-    ]
+    kept = [row for row in rows if not (isinstance(row, Note) and row.occurrence.key.run in taken)]
     return sorted([*kept, *bare], key=run_of)
