@@ -12,7 +12,8 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import occurrences, previews, schedules, targets, tenants
+from functions.api import bulk, occurrences, previews, schedules, targets, tenants
+from functions.api.bulk import EXPORT, IMPORT
 from functions.api.desk import Desk
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
 from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
@@ -40,6 +41,8 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     KEYS: frozenset({"GET"}),
     f"{KEYS}/rotate": frozenset({"POST"}),
     SCHEDULES: frozenset({"GET", "POST"}),
+    IMPORT: frozenset({"POST"}),
+    EXPORT: frozenset({"GET"}),
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),
     f"{SCHEDULE}/resume": frozenset({"POST"}),
@@ -57,6 +60,8 @@ app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json
 for router in (
     tenants.router,
     targets.router,
+    # Before the schedules, whose ids stand in the same place of the path.
+    bulk.router,
     schedules.router,
     previews.router,
     occurrences.router,

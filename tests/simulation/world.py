@@ -273,6 +273,7 @@ class World:
                 clock=clock,
             ),
             retention=RETENTION_MIN,
+            import_threads=1,
         )
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
         self.plan_shard = parts.plan_shard(
