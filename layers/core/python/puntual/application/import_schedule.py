@@ -143,12 +143,16 @@ class ImportSchedule:
         )
         parts = parts_that_differ(version, proposed)
         if not parts:
-            if head.state is ScheduleState.ACTIVE and not dry_run:
-                # Whoever wrote it may have died before P1.
-                self.create.plan_first(version)
+            if not dry_run:
+                self._finish(head, version)
             return Imported(result=ImportResult.UNCHANGED, version=head.version)
         if mode is Mode.CREATE:
             raise AnotherDefinition(head.key, parts)
         if not dry_run:
             self.change(head.key, seen=head.version, revise=lambda _: definition, author=author)
         return Imported(result=ImportResult.UPDATED, version=head.version + 1)
+
+    def _finish(self, head: Schedule, version: ScheduleVersion) -> None:
+        """Apply P1: whoever wrote the version may have died before it could."""
+        if head.state is ScheduleState.ACTIVE:
+            self.create.plan_first(version)
