@@ -44,7 +44,7 @@ class Executor(Construct):
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
                 # What a tenant may name is looked up again at each delivery.
-                grants.on_table(tables.tenants, "GetItem"),
+                grants.draw_on_budgets(tables),
                 grants.consume(lanes.queues),
                 grants.send(lanes.queues),
                 *targets.permissions,

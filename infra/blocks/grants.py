@@ -40,6 +40,10 @@ def write_schedules(tables: Tables) -> tuple[iam.PolicyStatement, ...]:
     )
 
 
+def draw_on_budgets(tables: Tables) -> iam.PolicyStatement:
+    return on_table(tables.tenants, "GetItem", "UpdateItem")
+
+
 def read_stream(table: dynamodb.Table) -> iam.PolicyStatement:
     assert table.table_stream_arn is not None
     actions = ("DescribeStream", "GetRecords", "GetShardIterator")

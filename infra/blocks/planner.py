@@ -36,6 +36,8 @@ class Planner(Construct):
                 grants.on_table(tables.agenda, "Query", "BatchWriteItem", "PutItem"),
                 grants.on_table(tables.outbox, "Query", "PutItem", "DeleteItem"),
                 grants.on_table(tables.occurrences, "PutItem"),
+                # Catch-up is planned at the tenant's rate.
+                grants.draw_on_budgets(tables),
                 grants.send(lanes.queues),
             ],
         ).function

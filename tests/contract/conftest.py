@@ -11,6 +11,7 @@ from moto import mock_aws
 from pynamodb.connection import Connection
 
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
@@ -21,6 +22,7 @@ from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.codec import message_of_body
 from puntual.application.ports import (
     Agenda,
+    Budgets,
     Lanes,
     Ledger,
     Outbox,
@@ -34,6 +36,7 @@ from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from tests.contract.tables import make_tables
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
@@ -50,6 +53,7 @@ RECEIVES_MAX = 100
 class World:
     schedules: Schedules
     tenants: Tenants
+    budgets: Budgets
     agenda: Agenda
     outbox: Outbox
     ledger: Ledger
@@ -106,6 +110,7 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
         world = World(
             schedules=schedules,
             tenants=DynamoDbTenants(table="tenants"),
+            budgets=DynamoDbBudgets(client=dynamodb, table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(
@@ -141,6 +146,7 @@ def _in_memory() -> World:
     return World(
         schedules=InMemorySchedules(agenda=agenda, tenants=tenants),
         tenants=tenants,
+        budgets=InMemoryBudgets(),
         agenda=agenda,
         outbox=InMemoryOutbox(),
         ledger=InMemoryLedger(),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from puntual.domain.budget import FIRES, BudgetKey
 from puntual.domain.schedule import ScheduleKey
 from tests.builders import NINE, SCHEDULE, TENANT, an_occurrence
 from tests.contract.conftest import Aws, World
@@ -24,6 +25,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),
         ("GetItem", lambda world: world.shards.get(0)),
         ("Scan", lambda world: world.shards.all()),
+        ("GetItem", lambda world: world.budgets.read(BudgetKey(tenant=TENANT, name=FIRES))),
         ("GetItem", lambda world: world.zone_releases.in_use()),
         ("GetItem", lambda world: world.zone_releases.rules("2026.6")),
     ],

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from puntual.application.ports import (
     Agenda,
+    Budgets,
     CreateResult,
     HeadPage,
     Lanes,
@@ -24,6 +25,7 @@ from puntual.application.ports import (
     ZoneReleases,
 )
 from puntual.domain.agenda import Cursor
+from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.errors import Unavailable
 from puntual.domain.forecast import RulePage
 from puntual.domain.labels import LabelFilter
@@ -197,6 +199,18 @@ class HostileSchedules:
         pages = self.inner.active_rules(tenant)
         while page := self.hostility.call("schedules.active_rules", lambda: next(pages, None)):
             yield page
+
+
+@dataclass(frozen=True, slots=True)
+class HostileBudgets:
+    inner: Budgets
+    hostility: Hostility
+
+    def read(self, key: BudgetKey) -> Budget:
+        return self.hostility.call("budgets.read", lambda: self.inner.read(key))
+
+    def swap(self, budget: Budget, *, seen: Budget) -> bool:
+        return self.hostility.write("budgets.swap", lambda: self.inner.swap(budget, seen=seen))
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Agenda": {"dynamodb:Query", "dynamodb:BatchWriteItem", "dynamodb:PutItem"},
         "Outbox": {"dynamodb:Query", "dynamodb:PutItem", "dynamodb:DeleteItem"},
         "Occurrences": {"dynamodb:PutItem"},
+        "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "Strict": {"sqs:SendMessage"},
         "Flexible": {"sqs:SendMessage"},
         "Recovery": {"sqs:SendMessage"},
@@ -116,7 +117,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage", *CONSUME},
         "Flexible": {"sqs:SendMessage", *CONSUME},
         "Recovery": {"sqs:SendMessage", *CONSUME},
-        "Tenants": {"dynamodb:GetItem"},
+        "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         **TARGETS,
     },
     "undeliverable": {

@@ -35,6 +35,8 @@ ENVIRONMENT = {
 CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.schedules,
     bootstrap.tenants,
+    bootstrap.budgets,
+    bootstrap.draw_tokens,
     bootstrap.agenda,
     bootstrap.outbox,
     bootstrap.ledger,

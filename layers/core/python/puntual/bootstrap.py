@@ -20,6 +20,7 @@ from botocore.config import Config
 from puntual.adapters.aws_root_secret import AwsRootSecret
 from puntual.adapters.aws_targets import AwsTargets
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
@@ -39,12 +40,14 @@ from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.ports import (
     Agenda,
+    Budgets,
     Chance,
     Clock,
     IdSource,
@@ -271,6 +274,11 @@ def tenants() -> Tenants:
 
 
 @cache
+def budgets() -> Budgets:
+    return DynamoDbBudgets(client=dynamodb_client(), table=settings().tenants_table)
+
+
+@cache
 def agenda() -> Agenda:
     return DynamoDbAgenda(client=dynamodb_client(), table=settings().agenda_table)
 
@@ -351,6 +359,11 @@ def zone_data() -> ZoneData:
 
 
 # --- use cases --------------------------------------------------------------------------------
+
+
+@cache
+def draw_tokens() -> DrawTokens:
+    return DrawTokens(budgets=budgets(), clock=clock(), ids=ids())
 
 
 @cache

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from puntual.domain.agenda import Cursor
+from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.forecast import RulePage
 from puntual.domain.labels import LabelFilter
 from puntual.domain.lane import Lane
@@ -163,6 +164,19 @@ class Tenants(Protocol):
         """Take the tenant's turn if its last one was taken at least `every` ago.
 
         False where it was not, as to a write of our own that the SDK repeats: the turn is lost.
+        """
+
+
+class Budgets(Protocol):
+    """What is taken of each tenant's rates. Reads are strongly consistent."""
+
+    def read(self, key: BudgetKey) -> Budget:
+        """Give a budget; one that nobody drew from yet has no write id."""
+
+    def swap(self, budget: Budget, *, seen: Budget) -> bool:
+        """Put a budget if it is still the one that was `seen`, by its write id.
+
+        False where it is not, unless it is this very write, repeated (P9).
         """
 
 

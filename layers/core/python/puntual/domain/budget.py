@@ -1,0 +1,95 @@
+"""Rates as budgets: tokens that fall due one after the other, taken ahead where none is free.
+
+A generic cell rate algorithm whose tokens can be reserved. A budget is one instant: through it,
+tokens are taken. Who needs more than is free takes tokens that fall due later and waits for them,
+once; nobody asks again, and nobody is refused.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from puntual.domain.instant import INSTANT_STEP, MINUTE
+from puntual.domain.tenant import TenantId
+
+FIRES = "fires"
+RETRIES = "retries"
+CATCH_UPS = "catch_ups"
+"""Names of a tenant's budgets: of `fires_per_minute_max`, `retries_per_minute` and
+`catch_ups_per_minute`."""
+
+BURST_SECONDS = 1
+"""Seconds of the rate that may be used at once after a rest; one token may be, at any rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetKey:
+    tenant: TenantId
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What is taken of a rate; `taken_through` is exact to the microsecond.
+
+    `held` counts the tokens that were taken before they fell due, since ever: each is something
+    that had to wait. `write_id` names the write that made it so (P9); empty where nobody wrote.
+    """
+
+    key: BudgetKey
+    taken_through: datetime
+    held: int = 0
+    write_id: str = ""
+
+
+def burst_of(per_minute: int) -> int:
+    """Give how many tokens may be used at once after a rest."""
+    return max(1, per_minute * BURST_SECONDS // 60)
+
+
+def time_of(count: int, per_minute: int) -> timedelta:
+    """Give the time in which so many tokens fall due; rounded up, so that no sum runs ahead."""
+    assert per_minute > 0
+    return -(-count * MINUTE // per_minute // INSTANT_STEP) * INSTANT_STEP
+
+
+def reserve(budget: Budget, per_minute: int, count: int, now: datetime) -> tuple[Budget, datetime]:
+    """Take tokens, of the future too; gives when the first may be used.
+
+    Token `n` of them, from 0, may be used at that instant plus `time_of(n, per_minute)`.
+    """
+    assert count > 0
+    first = _first_free(budget, per_minute, now)
+    due = _due_by(now, first, per_minute)
+    taken = _taken(budget, first, per_minute, count)
+    return replace(taken, held=budget.held + max(0, count - due)), max(first, now)
+
+
+def take_up_to(
+    budget: Budget, per_minute: int, wanted: int, now: datetime, through: datetime
+) -> tuple[Budget, int]:
+    """Take those tokens that fall due at or before `through`, at most `wanted` of them."""
+    first = _first_free(budget, per_minute, now)
+    granted = min(wanted, _due_by(through, first, per_minute))
+    return (_taken(budget, first, per_minute, granted) if granted else budget), granted
+
+
+def waiting_in(budget: Budget, per_minute: int, now: datetime) -> int:
+    """Give how many of the tokens that are taken have not fallen due yet: who has them waits."""
+    ahead = budget.taken_through - now
+    return max(0, ahead // time_of(1, per_minute))
+
+
+def _first_free(budget: Budget, per_minute: int, now: datetime) -> datetime:
+    rested = now - time_of(burst_of(per_minute) - 1, per_minute)
+    return max(budget.taken_through, rested)
+
+
+def _due_by(instant: datetime, first: datetime, per_minute: int) -> int:
+    """Give how many tokens fall due at or before an instant, where the first one falls due so."""
+    if instant < first:
+        return 0
+    return (instant - first) * per_minute // MINUTE + 1
+
+
+def _taken(budget: Budget, first: datetime, per_minute: int, count: int) -> Budget:
+    return replace(budget, taken_through=first + time_of(count, per_minute), write_id="")
