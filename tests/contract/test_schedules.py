@@ -593,6 +593,18 @@ def test_heads_left_unprocessed_are_not_taken_for_absent(aws: Aws) -> None:
         aws.schedules.heads(keys)
 
 
+def test_versions_are_read_until_nothing_is_left_unprocessed(aws: Aws) -> None:
+    versions = [a_version(schedule=f"job-{number}") for number in range(5)]
+    for version in versions:
+        created(aws.world, version)
+    numbers = {version.key: 1 for version in versions}
+    with leaving_unprocessed(
+        aws.dynamodb, "BatchGetItem", unprocessed="UnprocessedKeys", taken=2, times=9
+    ) as calls:
+        assert aws.schedules.versions(numbers).keys() == numbers.keys()
+    assert calls == [5, 3, 1]
+
+
 ZONES = ("Europe/Berlin", "Europe/Copenhagen")
 
 

@@ -337,13 +337,14 @@ def test_an_import_stops_where_nobody_answers(world: World) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Rival(HostileSchedules):
-    """Another comes between the look at a chunk and its writes."""
+    """Another comes once, between the look at a chunk and its writes."""
 
-    first: Callable[[], object]
+    coming: list[Callable[[], object]]
 
     def heads(self, keys: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
         seen = self.inner.heads(keys)
-        self.first()
+        while self.coming:
+            self.coming.pop()()
         return seen
 
 
@@ -357,7 +358,7 @@ def test_a_schedule_that_another_just_made_is_looked_at_again(world: World, mode
         world.clock.advance(SECOND)
 
     patient = world.plane
-    world.plane = patient_and(world.plane_on(_Rival(world.schedules, QUIET, first)), patient)
+    world.plane = patient_and(world.plane_on(_Rival(world.schedules, QUIET, [first])), patient)
     became = {Mode.CREATE: "AnotherDefinition", Mode.UPSERT: "updated"}[mode]
     assert told(imported(world, *lines, mode=mode)) == ["1 a unchanged", f"2 b {became}"]
 
@@ -373,7 +374,7 @@ def test_a_schedule_that_another_just_edited_is_looked_at_again(world: World) ->
             key_of("a"), seen=1, revise=lambda _: a_definition(DAILY, payload=1), author="bo"
         )
 
-    world.plane = patient_and(world.plane_on(_Rival(world.schedules, QUIET, first)), patient)
+    world.plane = patient_and(world.plane_on(_Rival(world.schedules, QUIET, [first])), patient)
     (result,) = imported(world, *lines, mode=Mode.UPSERT).results
     assert result.outcome == Imported(result=ImportResult.UPDATED, version=3)
     assert world.schedules.head_rows[key_of("a")].version == 3
@@ -382,6 +383,25 @@ def test_a_schedule_that_another_just_edited_is_looked_at_again(world: World) ->
 def patient_and(plane: ControlPlane, patient: ControlPlane) -> ControlPlane:
     """Give a control plane whose imports alone meet the rival."""
     return replace(patient, import_schedules=plane.import_schedules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable(HostileSchedules):
+    """Nothing of what is there can be read."""
+
+    def heads(self, _: Sequence[ScheduleKey]) -> Mapping[ScheduleKey, Schedule]:
+        return {}
+
+    def head(self, key: ScheduleKey) -> Schedule | None:
+        raise ValueError(f"unreadable head {key}")
+
+
+def test_rows_that_cannot_be_read_refuse_their_line_alone(world: World) -> None:
+    world.created(DAILY, schedule="a")
+    world.clock.advance(SECOND)
+    world.plane = world.plane_on(_Unreadable(world.schedules, QUIET))
+    done = imported(world, a_line("a"), a_line("b"))
+    assert told(done) == ["1 a DuplicateSchedule", "2 b created"]
 
 
 def test_lines_side_by_side_come_to_the_same(world: World) -> None:

@@ -1,12 +1,12 @@
 """Bring one schedule to what a line of a file says: create it, edit it, or find it so."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.create_schedule import CreateSchedule
 from puntual.application.ports import Clock, Schedules
-from puntual.application.show_schedule import standing
 from puntual.domain.definition import Definition, Limits, version_of
 from puntual.domain.errors import Conflict
 from puntual.domain.likeness import parts_that_differ
@@ -26,6 +26,15 @@ from puntual.domain.tenant import Tenant
 TRIES_MAX = 3
 
 Standing = tuple[Schedule, ScheduleVersion]
+
+
+def standing_of(
+    schedules: Schedules, keys: Sequence[ScheduleKey]
+) -> Mapping[ScheduleKey, Standing]:
+    """Read heads and versions of up to 100 schedules, but for those absent or unreadable."""
+    heads = schedules.heads(keys)
+    versions = schedules.versions({key: head.version for key, head in heads.items()})
+    return {key: (heads[key], version) for key, version in versions.items()}
 
 
 class Mode(StrEnum):
@@ -94,8 +103,15 @@ class ImportSchedule:
                     found, definition, tenant=tenant, mode=mode, author=author, dry_run=dry_run
                 )
             except (DuplicateSchedule, StaleVersion):
-                found = standing(self.schedules, key)
+                found = self._standing(key)
         raise ContendedSchedule(key)
+
+    def _standing(self, key: ScheduleKey) -> Standing:
+        """Read again; rows that cannot be read are there, but nothing can be made of them."""
+        found = standing_of(self.schedules, [key])
+        if key not in found:
+            raise DuplicateSchedule(key)
+        return found[key]
 
     def _created(
         self,

@@ -15,6 +15,7 @@ from puntual.application.import_schedule import (
     ImportSchedule,
     Mode,
     Standing,
+    standing_of,
 )
 from puntual.application.ports import Clock, Schedules, Tenants
 from puntual.domain.definition import Definition
@@ -135,9 +136,7 @@ class _Course:
         """Read what stands of the schedules that a chunk asks for."""
         asked = (task.asked for task in tasks if isinstance(task.asked, Asked))
         keys = [ScheduleKey(tenant=self.tenant.tenant, schedule=each.schedule) for each in asked]
-        heads = self.schedules.heads(keys)
-        versions = self.schedules.versions({key: head.version for key, head in heads.items()})
-        return {key: (heads[key], version) for key, version in versions.items()}
+        return standing_of(self.schedules, keys)
 
     def outcome(
         self, task: _Task, found: Mapping[ScheduleKey, Standing]
