@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -210,6 +211,16 @@ def test_a_file_that_cannot_be_unpacked_is_refused_as_a_whole(
     answered = api.call("POST", IMPORT, content, headers=headers)
     assert (answered.status, answered.body["errors"][0]["field"]) == (status, field)
     assert api.world.writes() == before
+
+
+def test_no_more_is_unpacked_than_is_taken(api: Api) -> None:
+    bomb = gzip.compress(b"0" * 40 * CONTENT_BYTES_MAX, compresslevel=1)
+    tracemalloc.start()
+    try:
+        assert api.call("POST", IMPORT, bomb).status == 413
+        assert tracemalloc.get_traced_memory()[1] < 8 * CONTENT_BYTES_MAX
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
