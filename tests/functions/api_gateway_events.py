@@ -72,6 +72,7 @@ def an_event(
     *,
     query: Mapping[str, str | Sequence[str]] | None = None,
     headers: Mapping[str, str] | None = None,
+    caller: str | None = CALLER,
 ) -> dict[str, Any]:
     """Give the event of a request.
 
@@ -82,6 +83,7 @@ def an_event(
     event["httpMethod"] = event["requestContext"]["httpMethod"] = method
     event["path"], event["requestContext"]["path"] = path, f"/v{path}"
     event["pathParameters"]["proxy"] = path.removeprefix("/v1/")
+    event["requestContext"]["identity"]["userArn"] = caller
     if query:
         many = {
             name: [asked] if isinstance(asked, str) else list(asked)

@@ -40,6 +40,7 @@ from tests.fakes.hostile import (
     HostileShards,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
@@ -261,6 +262,7 @@ class World:
             schedules=schedules,
             tenants=self.fake_tenants,
             ledger=ledger,
+            budgets=InMemoryBudgets(),
             announced=announced,
             clock=clock,
             ids=ids,
