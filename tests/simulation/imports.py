@@ -167,6 +167,7 @@ def _plane(world: World, hostility: Hostility, parts: Parts) -> ControlPlane:
     plane = control_plane_of(
         schedules=schedules,
         tenants=world.tenants,
+        budgets=world.budgets,
         ledger=ledger,
         announced=Announced(
             shards=HostileShards(world.shards, hostility),
