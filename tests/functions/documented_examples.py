@@ -10,6 +10,7 @@ from typing import Any
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
 POLICIES = DOCUMENT.with_name("policies.md")
 BULK = DOCUMENT.with_name("bulk.md")
+CALLBACKS = DOCUMENT.with_name("callbacks.md")
 
 _EXAMPLE = re.compile(
     r"```http\n(?P<request>.*?)```\s*```(?P<type>json|ndjson) (?P<status>\d{3})\n(?P<body>.*?)```",
