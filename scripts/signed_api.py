@@ -13,6 +13,7 @@ from botocore.credentials import Credentials
 
 TIMEOUT_SECONDS = 60.0
 CONNECTIONS_MAX = 16
+NDJSON = "application/x-ndjson"
 CREDENTIALS = Credentials("test", "test")
 
 
@@ -47,7 +48,10 @@ class SignedApi:
         headers: Mapping[str, str] | None = None,
         signed: bool = True,
     ) -> Answer:
-        """Call `v1/…`; a body of bytes goes as it is, anything else as JSON."""
+        """Call `v1/…`; a body of bytes goes as it is, anything else as JSON.
+
+        An answer of lines comes as a list.
+        """
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         sent = {"Content-Type": "application/json", **(headers or {})}
         request = AWSRequest(method=method, url=self._url + path, data=data, headers=sent)
@@ -61,11 +65,11 @@ class SignedApi:
             timeout=TIMEOUT_SECONDS,
         )
         text = answer.data.decode()
-        return Answer(
-            status=answer.status,
-            headers={name.lower(): value for name, value in answer.headers.items()},
-            body=json.loads(text) if text else None,
-        )
+        told = {name.lower(): value for name, value in answer.headers.items()}
+        if told.get("content-type") == NDJSON:
+            lines = [json.loads(line) for line in text.splitlines()]
+            return Answer(status=answer.status, headers=told, body=lines)
+        return Answer(status=answer.status, headers=told, body=json.loads(text) if text else None)
 
     def register(self, tenant: str, **settings: object) -> None:
         self.call("PUT", f"v1/admin/tenants/{quote(tenant)}", settings).expect(200)

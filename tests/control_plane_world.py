@@ -109,6 +109,7 @@ class World:
             limits=LIMITS,
             retention=RETENTION,
             deliver=self.deliver,
+            import_threads=1,
         )
 
     def created(

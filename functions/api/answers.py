@@ -127,6 +127,7 @@ def listed_schedule(head: Schedule, as_of: datetime) -> dict[str, Any]:
         "time_zone": head.rule.time_zone,
         "canonical_time_zone": canonical_zone(head.rule.time_zone),
         "description": head.rule.describe(),
+        "labels": dict(head.labels),
         "created_at": text_of(head.created_at),
         "effective_from": text_of(head.effective_from),
         "next_fire": _next_fire(fire, head.rule.time_zone),

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from functions.api import (
     admin,
+    bulk,
     dead_letters,
     occurrences,
     previews,
@@ -23,6 +24,7 @@ from functions.api import (
     tenants,
 )
 from functions.api.admin import ADMIN_TENANT, ADMIN_TENANTS
+from functions.api.bulk import EXPORT, IMPORT
 from functions.api.dead_letters import DEAD_LETTERS, REPLAY, REPLAY_MANY
 from functions.api.desk import Desk, caller_in
 from functions.api.guard import admit
@@ -56,6 +58,8 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     KEYS: frozenset({"GET"}),
     f"{KEYS}/rotate": frozenset({"POST"}),
     SCHEDULES: frozenset({"GET", "POST"}),
+    IMPORT: frozenset({"POST"}),
+    EXPORT: frozenset({"GET"}),
     SCHEDULE: frozenset({"DELETE", "GET", "PATCH", "PUT"}),
     f"{SCHEDULE}/pause": frozenset({"POST"}),
     f"{SCHEDULE}/resume": frozenset({"POST"}),
@@ -79,6 +83,8 @@ for router in (
     admin.router,
     tenants.router,
     targets.router,
+    # Before the schedules, whose ids stand in the same place of the path.
+    bulk.router,
     schedules.router,
     runs.router,
     previews.router,

@@ -258,6 +258,7 @@ class DefinitionBody(RuleBody):
     completion: CompletionBody = Field(default_factory=CompletionBody)
     target: TargetBody
     payload: Any = Field(default=None, repr=False)
+    labels: dict[str, str] = Field(default_factory=dict)
 
     def definition(self) -> Definition:
         return Definition(
@@ -271,6 +272,7 @@ class DefinitionBody(RuleBody):
             ),
             target=self.target.definition(),
             payload=self.payload,
+            labels=self.labels,
         )
 
     def _misfire(self) -> MisfirePolicy:
@@ -312,6 +314,10 @@ class CreateBody(DefinitionBody):
         # As it was read, since pydantic cannot write all that JSON holds.
         asked["payload"] = self.payload
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
+
+
+class ImportBody(CreateBody):
+    id: str
 
 
 class QuotasBody(Body):
@@ -445,6 +451,7 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
         },
         "target": _target_document(version.target),
         "payload": json.loads(version.payload),
+        "labels": dict(version.labels),
     }
 
 
@@ -452,7 +459,7 @@ def merge_patched(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
     """Apply a JSON merge patch (RFC 7396) to a definition that has every field written out.
 
     A null for a member that is not there stays, so that the body's own check refuses a name that
-    nobody knows; only in the payload, where all names are allowed, is it dropped.
+    nobody knows; only in payload and labels, where all names are allowed, is it dropped.
     """
     result = dict(document)
     for name, value in patch.items():
@@ -460,6 +467,8 @@ def merge_patched(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
             result[name] = _merged(document[name], value)
         elif value is None and name in result:
             del result[name]
+        elif name == "labels" and name in result:
+            result[name] = _merged(result[name], value)
         elif isinstance(value, Mapping) and isinstance(result.get(name), Mapping):
             result[name] = merge_patched(result[name], value)
         else:

@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from functions.api.models import FIELD_LENGTH_MAX, TARGET_TYPES, shown
 from puntual.application.create_schedule import IdempotencyKeyReused
 from puntual.application.forecast_fires import ForecastTooSoon
+from puntual.application.import_schedules import FileTooLarge
 from puntual.domain.definition import PayloadTooLarge
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 from puntual.domain.occurrence import UnknownOccurrence
@@ -21,6 +22,8 @@ from puntual.domain.tenant import ScheduleQuotaReached, UnknownTenant
 PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 1
 ERRORS_SHOWN_MAX = 20
+LINE_ERRORS_SHOWN_MAX = 5
+"""Of one line of an import, whose answer tells of many."""
 
 STATUS_OF_REJECTED: Mapping[type[Rejected], HTTPStatus] = {
     UnknownTenant: HTTPStatus.NOT_FOUND,
@@ -30,6 +33,7 @@ STATUS_OF_REJECTED: Mapping[type[Rejected], HTTPStatus] = {
     # 403, not 429: waiting alone does not help.
     ScheduleQuotaReached: HTTPStatus.FORBIDDEN,
     PayloadTooLarge: HTTPStatus.CONTENT_TOO_LARGE,
+    FileTooLarge: HTTPStatus.CONTENT_TOO_LARGE,
     IdempotencyKeyReused: HTTPStatus.UNPROCESSABLE_CONTENT,
 }
 
@@ -39,6 +43,15 @@ class PreconditionMissing(Rejected):
 
     def __init__(self) -> None:
         super().__init__("If-Match", None, 'the ETag of the version that was read, such as "3"')
+
+
+class InvalidLine(Rejected):
+    """A line is none that a create takes; `found` is what pydantic found."""
+
+    def __init__(self, found: Sequence[Mapping[str, Any]]) -> None:
+        first = _rejected(found[0])
+        super().__init__(first.field, first.value, first.allowed)
+        self.found = found[:LINE_ERRORS_SHOWN_MAX]
 
 
 class RequestInProgress(Conflict):
@@ -74,6 +87,8 @@ def error_entry(error: Rejected) -> dict[str, object]:
 
 
 def of_rejected(error: Rejected) -> Problem:
+    if isinstance(error, InvalidLine):
+        return of_invalid(error.found)
     if isinstance(error, PreconditionMissing):
         status = HTTPStatus.PRECONDITION_REQUIRED
     else:
@@ -175,6 +190,7 @@ ALLOWED_OF: Mapping[str, str] = {
     "int_from_float": "a whole number",
     "string_type": "text",
     "list_type": "an array",
+    "dict_type": "a JSON object",
     "model_type": "a JSON object",
     "model_attributes_type": "a JSON object",
     "value_error": "{error}",

@@ -1,18 +1,32 @@
 """What is read from a request beside its route: JSON, If-Match, Idempotency-Key."""
 
+import base64
 import json
 import re
+import zlib
 from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from functions.api.models import FIELD_LENGTH_MAX
 from functions.api.problems import PreconditionMissing
+from puntual.application.import_schedules import FileTooLarge
 from puntual.domain.definition import check_depth
 from puntual.domain.errors import Rejected
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IF_MATCH = "If-Match"
+CONTENT_ENCODING = "Content-Encoding"
+GZIP = "gzip"
+IDENTITY = "identity"
+GZIP_BEGINS = b"\x1f\x8b"
+"""No JSON text begins so."""
+
+GZIP_BITS = zlib.MAX_WBITS | 16
+"""How zlib is asked for gzip's own header and checksum."""
+
+GZIP_MEMBERS_MAX = 100
+"""Files that were packed one by one and put together; each costs a copy of what is left."""
 
 _ETAG = re.compile(r'"([1-9][0-9]{0,8})"', re.ASCII)
 _KEY = re.compile(r"[!-~]{1,128}", re.ASCII)
@@ -21,8 +35,10 @@ _KEY = re.compile(r"[!-~]{1,128}", re.ASCII)
 class Malformed(Rejected):
     """The body is not a JSON object."""
 
+    ALLOWED = "one JSON object (RFC 8259) in UTF-8"
+
     def __init__(self, why: str) -> None:
-        super().__init__("body", why, "one JSON object (RFC 8259) in UTF-8")
+        super().__init__("body", why, self.ALLOWED)
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -46,6 +62,44 @@ def json_object(text: str) -> dict[str, Any]:
     for name, member in value.items():
         check_depth(name[:FIELD_LENGTH_MAX], member)
     return value
+
+
+def unpacked_body(router: APIGatewayRouter, *, bytes_max: int) -> bytes:
+    """Give a body's bytes, out of gzip where they are in it; raises `Rejected`.
+
+    What they begin with tells, and not the header: API Gateway unpacks what Content-Encoding names,
+    and leaves the header as it was.
+    """
+    coding = _header(router, CONTENT_ENCODING) or IDENTITY
+    if coding.lower() not in {GZIP, IDENTITY}:
+        raise Rejected(CONTENT_ENCODING, coding, f"{GZIP}, or none")
+    body = router.current_event.get("body") or ""
+    if not router.current_event.get("isBase64Encoded"):
+        return str(body).encode(errors="surrogatepass")
+    try:
+        content = base64.b64decode(body, validate=True)
+    except ValueError as error:
+        raise Rejected("body", "base64 that cannot be read", "bytes") from error
+    return _gunzipped(content, bytes_max) if content.startswith(GZIP_BEGINS) else content
+
+
+def _gunzipped(content: bytes, bytes_max: int) -> bytes:
+    """Unpack no more than `bytes_max` and one byte, by which it shows that there is more."""
+    unpacked, rest = b"", content
+    for _ in range(GZIP_MEMBERS_MAX):
+        member = zlib.decompressobj(wbits=GZIP_BITS)
+        try:
+            unpacked += member.decompress(rest, bytes_max + 1 - len(unpacked))
+        except zlib.error as error:
+            raise Rejected("body", "gzip that cannot be unpacked", "whole gzip members") from error
+        if len(unpacked) > bytes_max:
+            raise FileTooLarge("body", "more, once unpacked", f"at most {bytes_max} bytes")
+        if not member.eof:
+            raise Rejected("body", "gzip that is cut short", "whole gzip members")
+        rest = member.unused_data
+        if not rest:
+            return unpacked
+    raise Rejected("body", "more gzip members", f"at most {GZIP_MEMBERS_MAX}")
 
 
 def _refuse_constant(name: str) -> NoReturn:

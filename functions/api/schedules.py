@@ -25,6 +25,7 @@ from functions.api.requests import (
 from puntual.application.create_schedule import Request
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.definition import Definition
+from puntual.domain.labels import label_filters_of
 from puntual.domain.schedule import ScheduleState, ScheduleVersion
 from puntual.domain.tenant import schedule_id_of, tenant_id_of
 
@@ -64,11 +65,17 @@ def listing(
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     prefix: Annotated[str, Query()] = "",
     state: Annotated[ScheduleState | None, Query()] = None,
+    label: Annotated[list[str] | None, Query()] = None,
     page_token: Annotated[str | None, Query()] = None,
 ) -> Response[str]:
-    check_query(router, "limit", "prefix", "state", "page_token")
+    check_query(router, "limit", "prefix", "state", "label", "page_token")
     listed = desk_of(router).plane.list_schedules(
-        tenant_id_of(tenant), prefix=prefix, state=state, limit=limit, token=page_token
+        tenant_id_of(tenant),
+        prefix=prefix,
+        state=state,
+        limit=limit,
+        token=page_token,
+        labels=label_filters_of(label or ()),
     )
     return answer(
         {

@@ -30,6 +30,8 @@ class ApiFunction(Construct):
             memory_mb=1769,
             permissions=[
                 *grants.write_schedules(tables),
+                # Imports and exports read the versions of many schedules.
+                grants.on_table(tables.versions, "BatchGetItem"),
                 grants.on_index(tables.schedules, BY_TENANT, "Query"),
                 grants.on_index(tables.schedules, BY_SPREAD, "Query"),
                 grants.on_table(tables.tenants, "GetItem", "UpdateItem"),

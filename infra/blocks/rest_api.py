@@ -15,6 +15,8 @@ from infra.blocks.function import log_retention
 from infra.environments import Environment
 
 PROBLEM_JSON = "application/problem+json"
+NDJSON = "application/x-ndjson"
+GZIP = "application/gzip"
 
 # By their names, since a stage's settings know no ANY.
 ADMIN_METHODS = ("GET", "PUT")
@@ -82,6 +84,9 @@ class RestApi(Construct):
             rest_api_name=environment.prefix,
             description="Puntual's control plane",
             endpoint_types=[apigateway.EndpointType.REGIONAL],
+            # As base64, so that what is no UTF-8 is refused by its line instead of mended, and
+            # what is packed comes packed.
+            binary_media_types=[NDJSON, GZIP],
             # Access logs need the account's role for CloudWatch; it is the account's, not
             # ours, so it stays when this stack goes.
             cloud_watch_role=True,

@@ -19,6 +19,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("GetItem", lambda world: world.schedules.head(KEY)),
         ("GetItem", lambda world: world.schedules.version(KEY, 1)),
         ("BatchGetItem", lambda world: world.schedules.heads([KEY])),
+        ("BatchGetItem", lambda world: world.schedules.versions({KEY: 1})),
         ("Query", lambda world: world.agenda.due(0, NINE, limit=1)),
         ("Query", lambda world: world.outbox.left(0, written_before=NINE, limit=1)),
         ("GetItem", lambda world: world.ledger.read(an_occurrence().key)),
@@ -37,5 +38,5 @@ def test_a_read_is_strongly_consistent(
     with recording(aws.dynamodb, operation) as calls:
         read(aws.world)
     (call,) = calls
-    request = call["RequestItems"]["schedules"] if operation == "BatchGetItem" else call
+    [request] = call["RequestItems"].values() if operation == "BatchGetItem" else [call]
     assert request["ConsistentRead"] is True

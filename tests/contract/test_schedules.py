@@ -24,6 +24,7 @@ from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.forecast import RulePage
+from puntual.domain.labels import label_filters_of
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies, RetryPolicy
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.target import AwsTarget, Service
@@ -288,6 +289,7 @@ def listed(
     after: str | None = None,
     limit: int = 10,
     tenant: str = TENANT,
+    labels: tuple[str, ...] = (),
 ) -> SchedulePage:
     return world.schedules.listed(
         TenantId(tenant),
@@ -295,6 +297,7 @@ def listed(
         state=state,
         after=None if after is None else ScheduleId(after),
         limit=limit,
+        labels=label_filters_of(labels),
     )
 
 
@@ -326,6 +329,74 @@ def test_a_listing_is_filtered_by_prefix_and_state(five: World) -> None:
     assert names(listed(five, prefix="b-", state=ScheduleState.ACTIVE)) == ["b-1", "b-3"]
     assert names(listed(five, prefix="z")) == []
     assert names(listed(five, tenant="nobody")) == []
+
+
+LABELED = {
+    "a": (("env", "prod"), ("team", "billing")),
+    "b": (("env", ""), ("team", "billing = big")),
+    "c": (("team", "bill"), ("x/env", "prod")),
+    "d": (),
+}
+
+
+@pytest.fixture
+def labeled(world: World) -> World:
+    for name, labels in LABELED.items():
+        created(world, replace(a_version(schedule=name), labels=labels))
+    return world
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (("team",), "abc"),
+        (("team=billing",), "a"),
+        (("team=billing = big",), "b"),
+        (("env",), "ab"),
+        (("env=",), "b"),
+        (("env", "team=bill"), ""),
+        (("env", "team=billing"), "a"),
+        (("tea",), ""),
+        (("nv",), ""),
+        (("team=billin",), ""),
+        (("missing",), ""),
+    ],
+)
+def test_a_listing_is_filtered_by_labels(
+    labeled: World, labels: tuple[str, ...], expected: str
+) -> None:
+    assert names(listed(labeled, labels=labels)) == list(expected)
+    assert names(listed(labeled, labels=labels, state=ScheduleState.PAUSED)) == []
+
+
+def test_heads_and_listings_give_the_labels(labeled: World) -> None:
+    heads = {head.schedule: head for head in listed(labeled).schedules}
+    for name, labels in LABELED.items():
+        assert heads[ScheduleId(name)].labels == labels
+        assert labeled.schedules.head(heads[ScheduleId(name)].key) == heads[ScheduleId(name)]
+        version = labeled.schedules.version(heads[ScheduleId(name)].key, 1)
+        assert version is not None
+        assert version.labels == labels
+
+
+def test_labels_go_with_the_edit_that_takes_them_off(labeled: World) -> None:
+    bare = a_version(schedule="a", version=2)
+    assert labeled.schedules.advance(a_schedule(bare), bare, None, shard=SHARD)
+    assert names(listed(labeled, labels=("env=prod",))) == []
+
+
+def test_versions_of_many_schedules_are_read_at_once(five: World) -> None:
+    asked = {
+        a_schedule(a_version(schedule=name)).key: number
+        for name, number in {"a": 1, "b-2": 2, "c": 7, "absent": 1}.items()
+    }
+    versions = five.schedules.versions(asked)
+    assert {key.schedule: version.version for key, version in versions.items()} == {
+        "a": 1,
+        "b-2": 2,
+    }
+    assert all(five.schedules.version(key, asked[key]) == each for key, each in versions.items())
+    assert five.schedules.versions({}) == {}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
@@ -520,6 +591,18 @@ def test_heads_left_unprocessed_are_not_taken_for_absent(aws: Aws) -> None:
         pytest.raises(Unavailable),
     ):
         aws.schedules.heads(keys)
+
+
+def test_versions_are_read_until_nothing_is_left_unprocessed(aws: Aws) -> None:
+    versions = [a_version(schedule=f"job-{number}") for number in range(5)]
+    for version in versions:
+        created(aws.world, version)
+    numbers = {version.key: 1 for version in versions}
+    with leaving_unprocessed(
+        aws.dynamodb, "BatchGetItem", unprocessed="UnprocessedKeys", taken=2, times=9
+    ) as calls:
+        assert aws.schedules.versions(numbers).keys() == numbers.keys()
+    assert calls == [5, 3, 1]
 
 
 ZONES = ("Europe/Berlin", "Europe/Copenhagen")

@@ -46,6 +46,21 @@ def test_heads_that_cannot_be_read_are_left_out_and_the_others_given(aws: Aws) -
     assert set(aws.schedules.heads(keys)) == {keys[0]}
 
 
+def test_versions_that_cannot_be_read_are_left_out_and_the_others_given(aws: Aws) -> None:
+    aws.world.tenants.register(a_tenant())
+    versions = [a_version(schedule=name) for name in ("good", "later")]
+    for version in versions:
+        aws.schedules.create(a_schedule(version), version, None, shard=0)
+    [later] = [
+        row
+        for row in rows_of(aws, "schedule_versions")
+        if row["tenant_schedule"]["S"].endswith("#later")
+    ]
+    damage(aws, "schedule_versions", later, body="junk")
+    numbers = {version.key: 1 for version in versions}
+    assert aws.schedules.versions(numbers) == {versions[0].key: versions[0]}
+
+
 def test_cursors_that_cannot_be_read_go_to_quarantine_and_the_bucket_empties(aws: Aws) -> None:
     for number in range(3):
         item: Item = {"bucket": {"S": BUCKET}, "cursor": {"S": f"junk-{number}"}}

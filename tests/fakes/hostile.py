@@ -30,6 +30,7 @@ from puntual.domain.agenda import Cursor
 from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.errors import Unavailable
 from puntual.domain.forecast import RulePage
+from puntual.domain.labels import LabelFilter
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
@@ -167,6 +168,9 @@ class HostileSchedules:
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
         return self.hostility.call("schedules.version", lambda: self.inner.version(key, version))
 
+    def versions(self, numbers: Mapping[ScheduleKey, int]) -> Mapping[ScheduleKey, ScheduleVersion]:
+        return self.hostility.call("schedules.versions", lambda: self.inner.versions(numbers))
+
     def complete(self, key: ScheduleKey, version: int) -> bool:
         return self.hostility.write("schedules.complete", lambda: self.inner.complete(key, version))
 
@@ -178,10 +182,13 @@ class HostileSchedules:
         state: ScheduleState | None,
         after: ScheduleId | None,
         limit: int,
+        labels: Sequence[LabelFilter] = (),
     ) -> SchedulePage:
         return self.hostility.call(
             "schedules.listed",
-            lambda: self.inner.listed(tenant, prefix=prefix, state=state, after=after, limit=limit),
+            lambda: self.inner.listed(
+                tenant, prefix=prefix, state=state, after=after, limit=limit, labels=labels
+            ),
         )
 
     def active_in(

@@ -17,6 +17,7 @@ from puntual.application.ports import (
 )
 from puntual.domain.agenda import Cursor
 from puntual.domain.forecast import RuleCount, RulePage
+from puntual.domain.labels import LabelFilter
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.fakes.in_memory_agenda import InMemoryAgenda
@@ -81,6 +82,11 @@ class InMemorySchedules:
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
         return self.version_rows.get((key, version))
 
+    def versions(self, numbers: Mapping[ScheduleKey, int]) -> Mapping[ScheduleKey, ScheduleVersion]:
+        assert len(numbers) <= HEADS_MAX
+        found = {key: self.version(key, number) for key, number in numbers.items()}
+        return {key: version for key, version in found.items() if version is not None}
+
     def complete(self, key: ScheduleKey, version: int) -> bool:
         head = self.head_rows.get(key)
         if head is None or head.version != version or head.state is not ScheduleState.ACTIVE:
@@ -96,6 +102,7 @@ class InMemorySchedules:
         state: ScheduleState | None,
         after: ScheduleId | None,
         limit: int,
+        labels: Sequence[LabelFilter] = (),
     ) -> SchedulePage:
         found = sorted(
             (
@@ -105,6 +112,7 @@ class InMemorySchedules:
                 and head.schedule.startswith(prefix)
                 and (state is None or head.state is state)
                 and (after is None or head.schedule > after)
+                and all(label.takes(head.labels) for label in labels)
             ),
             key=lambda head: head.schedule,
         )

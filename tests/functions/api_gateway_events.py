@@ -1,7 +1,8 @@
 """Events as API Gateway's REST proxy gives them, recorded and then made to measure."""
 
+import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -69,20 +70,31 @@ def an_event(
     path: str,
     body: object = None,
     *,
-    query: Mapping[str, str] | None = None,
+    query: Mapping[str, str | Sequence[str]] | None = None,
     headers: Mapping[str, str] | None = None,
     caller: str | None = CALLER,
 ) -> dict[str, Any]:
-    """Give the event of a request; a body of text goes as it is, anything else as JSON."""
+    """Give the event of a request.
+
+    A body of text goes as it is, one of bytes as API Gateway gives what is of a binary media type,
+    anything else as JSON.
+    """
     event = deepcopy(_RECORDED)
     event["httpMethod"] = event["requestContext"]["httpMethod"] = method
     event["path"], event["requestContext"]["path"] = path, f"/v{path}"
     event["pathParameters"]["proxy"] = path.removeprefix("/v1/")
     event["requestContext"]["identity"]["userArn"] = caller
     if query:
-        event["queryStringParameters"] = dict(query)
-        event["multiValueQueryStringParameters"] = {name: [text] for name, text in query.items()}
-    if body is not None:
+        many = {
+            name: [asked] if isinstance(asked, str) else list(asked)
+            for name, asked in query.items()
+        }
+        event["queryStringParameters"] = {name: asked[-1] for name, asked in many.items()}
+        event["multiValueQueryStringParameters"] = many
+    if isinstance(body, bytes):
+        event["body"], event["isBase64Encoded"] = base64.b64encode(body).decode(), True
+        event["headers"]["Content-Type"] = "application/x-ndjson"
+    elif body is not None:
         event["body"] = body if isinstance(body, str) else json.dumps(body)
         event["headers"]["Content-Type"] = "application/json"
     event["headers"].update(headers or {})

@@ -9,10 +9,12 @@ from typing import Any
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
 POLICIES = DOCUMENT.with_name("policies.md")
+BULK = DOCUMENT.with_name("bulk.md")
 CALLBACKS = DOCUMENT.with_name("callbacks.md")
 
 _EXAMPLE = re.compile(
-    r"```http\n(?P<request>.*?)```\s*```json (?P<status>\d{3})\n(?P<body>.*?)```", re.DOTALL
+    r"```http\n(?P<request>.*?)```\s*```(?P<type>json|ndjson) (?P<status>\d{3})\n(?P<body>.*?)```",
+    re.DOTALL,
 )
 
 
@@ -37,12 +39,26 @@ def examples(text: str) -> Iterator[Example]:
         first, *lines = head.strip().splitlines()
         method, target = first.split(" ", maxsplit=1)
         path, _, query = target.partition("?")
+        headers = dict(line.split(": ", maxsplit=1) for line in lines)
         yield Example(
             method=method,
             path=path,
             query=dict(pair.split("=", maxsplit=1) for pair in query.split("&") if pair),
-            headers=dict(line.split(": ", maxsplit=1) for line in lines),
-            body=json.loads(body) if body.strip() else None,
+            headers=headers,
+            body=_body(body, headers),
             status=int(match["status"]),
-            answer=json.loads(match["body"]),
+            answer=_answer(match["body"], match["type"]),
         )
+
+
+def _body(text: str, headers: dict[str, str]) -> Any:
+    """Read a request's body; one of lines is sent as it is."""
+    if headers.get("Content-Type") == "application/x-ndjson":
+        return text.encode()
+    return json.loads(text) if text.strip() else None
+
+
+def _answer(text: str, kind: str) -> Any:
+    return (
+        [json.loads(line) for line in text.splitlines()] if kind == "ndjson" else json.loads(text)
+    )

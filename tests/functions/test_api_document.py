@@ -39,6 +39,8 @@ def as_told(said: Any, told: Any) -> Any:
             return {**shown, LEFT_OUT: LEFT_OUT} if LEFT_OUT in told else shown
         case [*_], [*first, last] if last == LEFT_OUT:
             return [*said[: len(first)], LEFT_OUT]
+        case [*_], [*_] if len(said) == len(told):
+            return [as_told(each, shown) for each, shown in zip(said, told, strict=True)]
         case _:
             return said
 

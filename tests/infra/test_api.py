@@ -67,6 +67,12 @@ def test_the_stage_is_throttled_and_keeps_an_access_log(prod: Templates) -> None
     assert every_method["ThrottlingBurstLimit"] == 4000
 
 
+def test_files_of_schedules_come_as_they_were_sent(prod: Templates) -> None:
+    (api,) = prod.api.find_resources("AWS::ApiGateway::RestApi").values()
+    assert api["Properties"]["BinaryMediaTypes"] == ["application/x-ndjson", "application/gzip"]
+    assert "MinimumCompressionSize" not in api["Properties"], "answers would be packed twice"
+
+
 def settings_of(templates: Templates) -> dict[tuple[str, str], dict[str, Any]]:
     (stage,) = templates.api.find_resources("AWS::ApiGateway::Stage").values()
     settings = stage["Properties"]["MethodSettings"]

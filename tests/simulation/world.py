@@ -313,6 +313,7 @@ class World:
                 clock=clock,
             ),
             retention=RETENTION_MIN,
+            import_threads=1,
         )
         self.api = replays_judged_by(self.api, parts.why_not_replayable)
         self.api = asking_by(self.api, parts.send_request, parts.backfill)

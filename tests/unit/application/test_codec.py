@@ -14,6 +14,7 @@ from puntual.application import codec
 from puntual.domain.cron_grammar import EXPRESSION_LENGTH_MAX
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
 from puntual.domain.instant import text_of
+from puntual.domain.labels import label_filters_of
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Planned
@@ -173,6 +174,40 @@ def test_a_request_that_says_nothing_is_refused() -> None:
     for packed in (b"", zlib.compress(b"{}"), zlib.compress(b"[]")):
         with pytest.raises(ValueError, match="request"):
             codec.request_of_packed(packed, key=KEY, request_id="r-1")
+
+
+LABELED = (("env", ""), ("team", "a = b"), ("x/y", "ñ"))
+
+
+def test_labels_are_written_so_that_each_can_be_looked_for() -> None:
+    text = codec.labels_text(LABELED)
+    assert text == "\nenv=\nteam=a = b\nx/y=ñ\n"
+    assert codec.labels_of_text(text) == LABELED
+    assert codec.labels_text(()) == ""
+    for asked in ("env", "env=", "team", "team=a = b", "x/y=ñ"):
+        (label,) = label_filters_of([asked])
+        assert codec.label_filter_text(label) in text
+    for asked in ("env=x", "te", "am", "team=a", "b"):
+        (label,) = label_filters_of([asked])
+        assert codec.label_filter_text(label) not in text
+
+
+@pytest.mark.parametrize("text", ["\nteam\n", "team"])
+def test_what_are_no_labels_is_unreadable(text: str) -> None:
+    with pytest.raises(ValueError, match="unreadable labels"):
+        codec.labels_of_text(text)
+
+
+def test_a_version_without_labels_is_written_as_it_was_in_the_deployment_before() -> None:
+    text = codec.version_text(a_version())
+    assert "labels" not in json.loads(text)
+    assert codec.version_of_text(text, until=None).labels == ()
+    assert codec.head_of_text(codec.head_text(a_schedule()), state="ACTIVE").labels == ()
+
+
+def test_a_version_keeps_its_labels() -> None:
+    version = replace(a_version(), labels=LABELED)
+    assert codec.version_of_text(codec.version_text(version), until=None) == version
 
 
 def test_a_head_of_the_deployment_before_allows_overlaps() -> None:

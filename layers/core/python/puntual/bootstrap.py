@@ -89,6 +89,9 @@ TARGET_TRIES_MAX = 2
 TRIED_TARGET_TRIES_MAX = 1
 """Of a call that a caller of the API waits for."""
 
+IMPORT_THREADS = 4
+"""Lines of an import side by side: its creates meet at the count of their tenant anyway."""
+
 CONNECTIONS_MAX = 32
 """An executor's batch calls side by side, each with more than one call of its own."""
 
@@ -494,6 +497,7 @@ def control_plane() -> ControlPlane:
         limits=limits(),
         retention=settings().retention,
         deliver=_targets(tries=TRIED_TARGET_TRIES_MAX),
+        import_threads=IMPORT_THREADS,
     )
 
 

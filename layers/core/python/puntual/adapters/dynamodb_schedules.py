@@ -12,7 +12,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import islice
+from operator import and_
 from typing import Any, ClassVar, Self
 
 from aws_lambda_powertools import Logger
@@ -20,6 +22,7 @@ from botocore.exceptions import ClientError
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
 from pynamodb.exceptions import TransactWriteError
+from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
@@ -30,6 +33,8 @@ from puntual.application.codec import (
     cursor_text,
     head_of_text,
     head_text,
+    label_filter_text,
+    labels_text,
     rule_of_text,
     schedule_key_of,
     schedule_key_text,
@@ -74,6 +79,7 @@ from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
 from puntual.domain.forecast import RuleCount, RulePage
 from puntual.domain.instant import text_of
+from puntual.domain.labels import LabelFilter
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 
@@ -120,6 +126,8 @@ class HeadRow(Model):
     version = NumberAttribute()
     state = UnicodeAttribute()
     spread = UnicodeAttribute(null=True)
+    # Beside the body, for listings to filter by.
+    labels = UnicodeAttribute(null=True)
     body = UnicodeAttribute()
     by_tenant: ClassVar[ByTenant] = ByTenant()
 
@@ -133,6 +141,7 @@ class HeadRow(Model):
             state=head.state,
             # The index of rules holds the rows that have this, so no others have it.
             spread=spread_text(head) if head.state is ScheduleState.ACTIVE else None,
+            labels=labels_text(head.labels) or None,
             body=head_text(head),
         )
 
@@ -288,17 +297,19 @@ class DynamoDbSchedules:
         state: ScheduleState | None,
         after: ScheduleId | None,
         limit: int,
+        labels: Sequence[LabelFilter] = (),
     ) -> SchedulePage:
         if after is not None and after > prefix and not after.startswith(prefix):
             return SchedulePage(schedules=(), after=None)
         heads = bound(HeadRow, self.schedules_table)
         start = after if after is not None and after.startswith(prefix) else None
+        asked = _listing_filter(heads, state, labels)
         with unavailable_if_transient("list schedules"):
             pages = heads.by_tenant.query(
                 tenant,
                 range_key_condition=heads.schedule.startswith(prefix) if prefix else None,
-                filter_condition=None if state is None else heads.state == state,
-                page_size=limit if state is None else LISTING_PAGE_SIZE,
+                filter_condition=asked,
+                page_size=limit if asked is None else LISTING_PAGE_SIZE,
                 last_evaluated_key=None if start is None else _index_key(tenant, start),
             ).page_iter
             found: list[Schedule] = []
@@ -418,10 +429,26 @@ class DynamoDbSchedules:
 
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None:
         item = self._version_item(key, version)
-        if item is None:
-            return None
-        until = item["until"]["S"] if "until" in item else None
-        return version_of_text(item["body"]["S"], until=until)
+        return None if item is None else _version_of(item)
+
+    def versions(self, numbers: Mapping[ScheduleKey, int]) -> Mapping[ScheduleKey, ScheduleVersion]:
+        assert len(numbers) <= HEADS_MAX
+        if not numbers:
+            return {}
+        items: list[Item] = []
+
+        def send(rest: ReadRequests) -> ReadRequests:
+            answer = self.client.batch_get_item(RequestItems=rest)
+            items.extend(answer["Responses"].get(self.versions_table, ()))
+            return answer["UnprocessedKeys"]
+
+        keys: list[Item] = [
+            _key(key) | {"version": {"N": str(number)}} for key, number in numbers.items()
+        ]
+        rest: ReadRequests = {self.versions_table: {"Keys": keys, "ConsistentRead": True}}
+        until_nothing_is_left(rest, send, what="read versions", sleep=self.sleep)
+        versions = (_version_or_none(item) for item in items)
+        return {version.key: version for version in versions if version is not None}
 
     # --- parts of transactions ---------------------------------------------------------------
 
@@ -537,7 +564,29 @@ def _head_or_none(item: Item) -> Schedule | None:
 
 
 def _head_of(item: Item) -> Schedule:
-    return head_of_text(item["body"]["S"], state=item["state"]["S"])
+    labels = item["labels"]["S"] if "labels" in item else ""
+    return head_of_text(item["body"]["S"], state=item["state"]["S"], labels=labels)
+
+
+def _version_or_none(item: Item) -> ScheduleVersion | None:
+    try:
+        return _version_of(item)
+    except ValueError:
+        logger.exception("unreadable version", schedule=item["tenant_schedule"]["S"])
+        return None
+
+
+def _version_of(item: Item) -> ScheduleVersion:
+    until = item["until"]["S"] if "until" in item else None
+    return version_of_text(item["body"]["S"], until=until)
+
+
+def _listing_filter(
+    heads: type[HeadRow], state: ScheduleState | None, labels: Sequence[LabelFilter]
+) -> Condition | None:
+    asked: list[Condition] = [] if state is None else [heads.state == state]
+    asked.extend(heads.labels.contains(label_filter_text(label)) for label in labels)
+    return reduce(and_, asked) if asked else None
 
 
 def _rule_page(counts: Mapping[str, int], *, share: float) -> RulePage:

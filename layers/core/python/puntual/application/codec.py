@@ -21,6 +21,7 @@ from typing import Any
 from puntual.domain.agenda import Cursor
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, SECOND, instant_of, text_of
+from puntual.domain.labels import LabelFilter, Labels
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence, RunKey
@@ -139,7 +140,7 @@ def spread_text(head: Schedule) -> str:
 
 
 def head_text(head: Schedule) -> str:
-    """Write a head but for its state, which its row holds beside it."""
+    """Write a head but for its state and labels, which its row holds beside it."""
     return _text(
         {
             "tenant": head.tenant,
@@ -154,7 +155,7 @@ def head_text(head: Schedule) -> str:
     )
 
 
-def head_of_text(text: str, *, state: str) -> Schedule:
+def head_of_text(text: str, *, state: str, labels: str = "") -> Schedule:
     with _readable("head"):
         read = _document(text)
         return Schedule(
@@ -167,6 +168,7 @@ def head_of_text(text: str, *, state: str) -> Schedule:
             created_at=instant_of(read["created_at"]),
             effective_from=instant_of(read["effective_from"]),
             min_valid_version=read["min_valid_version"],
+            labels=labels_of_text(labels),
         )
 
 
@@ -219,6 +221,7 @@ def version_text(version: ScheduleVersion) -> str:
             "tzdata": version.tzdata,
             "request": version.request,
         }
+        | _labels_document(version.labels)
     )
 
 
@@ -234,12 +237,36 @@ def version_of_text(text: str, *, until: str | None) -> ScheduleVersion:
             policies=_policies_of(read["policies"]),
             target=_target_of(read["target"]),
             payload=read["payload"],
+            labels=tuple(read.get("labels", {}).items()),
             effective_from=instant_of(read["effective_from"]),
             until=_instant_or_none(until),
             author=read["author"],
             tzdata=read["tzdata"],
             request=read["request"],
         )
+
+
+def _labels_document(labels: Labels) -> Document:
+    return {"labels": dict(labels)} if labels else {}
+
+
+def labels_text(labels: Labels) -> str:
+    """Write each label on a line of its own, between line ends, which none of them holds.
+
+    So each, and the key of each, is a part to look for. Nothing where there are none.
+    """
+    return "".join(f"\n{key}={value}" for key, value in labels) + "\n" if labels else ""
+
+
+def labels_of_text(text: str) -> Labels:
+    with _readable("labels"):
+        pairs = (line.split("=", 1) for line in text.strip("\n").split("\n") if line)
+        return tuple((key, value) for key, value in pairs)
+
+
+def label_filter_text(label: LabelFilter) -> str:
+    """Give what stands in the text of the labels that a filter takes, and of no others."""
+    return f"\n{label.key}=" if label.value is None else f"\n{label.text}\n"
 
 
 def _rule_document(rule: Rule) -> Document:

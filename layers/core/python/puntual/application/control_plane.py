@@ -13,7 +13,10 @@ from puntual.application.create_schedule import CreateSchedule
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.derive_fires import DeriveFires
 from puntual.application.draw_tokens import DrawTokens
+from puntual.application.export_schedules import ExportSchedules
 from puntual.application.forecast_fires import ForecastFires
+from puntual.application.import_schedule import ImportSchedule
+from puntual.application.import_schedules import ImportSchedules
 from puntual.application.list_dead_letters import ListDeadLetters
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
@@ -75,6 +78,8 @@ class ControlPlane:
     show_webhook_keys: ShowWebhookKeys
     rotate_webhook_keys: RotateWebhookKeys
     try_target: TryTarget
+    import_schedules: ImportSchedules
+    export_schedules: ExportSchedules
 
 
 def control_plane_of(  # noqa: PLR0913 the ports, each by its name
@@ -90,6 +95,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     limits: Limits,
     retention: timedelta,
     deliver: DeliverOccurrence,
+    import_threads: int,
 ) -> ControlPlane:
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
@@ -106,20 +112,22 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
         clock=clock,
         ids=ids,
     )
+    create = CreateSchedule(
+        schedules=schedules,
+        tenants=tenants,
+        announced=announced,
+        clock=clock,
+        ids=ids,
+        limits=limits,
+    )
+    change = ChangeSchedule(tenants=tenants, advance=advance, limits=limits)
     return ControlPlane(
         environment=limits.environment,
         admit_caller=AdmitCaller(tenants=tenants, clock=clock),
-        create_schedule=CreateSchedule(
-            schedules=schedules,
-            tenants=tenants,
-            announced=announced,
-            clock=clock,
-            ids=ids,
-            limits=limits,
-        ),
+        create_schedule=create,
         show_schedule=ShowSchedule(schedules=schedules, clock=clock),
         list_schedules=ListSchedules(schedules=schedules, tenants=tenants, clock=clock),
-        change_schedule=ChangeSchedule(tenants=tenants, advance=advance, limits=limits),
+        change_schedule=change,
         pause_schedule=PauseSchedule(advance=advance),
         resume_schedule=ResumeSchedule(advance=advance, limits=limits),
         cancel_schedule=CancelSchedule(
@@ -158,4 +166,14 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
         show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
         rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
         try_target=TryTarget(tenants=tenants, deliver=deliver, clock=clock, ids=ids, limits=limits),
+        import_schedules=ImportSchedules(
+            import_schedule=ImportSchedule(
+                create=create, change=change, schedules=schedules, clock=clock, limits=limits
+            ),
+            schedules=schedules,
+            tenants=tenants,
+            clock=clock,
+            threads=import_threads,
+        ),
+        export_schedules=ExportSchedules(schedules=schedules, tenants=tenants, clock=clock),
     )

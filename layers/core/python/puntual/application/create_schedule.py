@@ -112,7 +112,7 @@ class CreateSchedule:
                 request=request.fingerprint if request else "",
             )
             version = self._created(version, registered, request)
-        self._plan_inline(version)
+        self.plan_first(version)
         return _as_created(version)
 
     def created(self, key: ScheduleKey) -> ShownSchedule:
@@ -154,8 +154,8 @@ class CreateSchedule:
             raise IdempotencyKeyReused(request.key)
         raise DuplicateSchedule(key)
 
-    def _plan_inline(self, version: ScheduleVersion) -> None:
-        """Apply P1, for a repeated create too, since the first may have died before it could.
+    def plan_first(self, version: ScheduleVersion) -> None:
+        """Apply P1, for a repeated write too, since the first may have died before it could.
 
         Only while the first fire is not late: after that the agenda's planner has it, and a
         second look with misfire policies at hand would call long finished fires missed.

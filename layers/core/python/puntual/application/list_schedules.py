@@ -1,11 +1,13 @@
 """List a tenant's schedules by id."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from puntual.application.ports import Clock, Schedules, Tenants
 from puntual.domain.errors import Rejected
+from puntual.domain.labels import LabelFilter
 from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant, schedule_id_of
@@ -34,15 +36,17 @@ class ListSchedules:
         state: ScheduleState | None,
         limit: int,
         token: str | None,
+        labels: Sequence[LabelFilter] = (),
     ) -> ListedSchedules:
         """Give a page; it may be short, or empty, while there is a token. Raises `Rejected`."""
-        if not _PREFIX.fullmatch(prefix):
-            raise Rejected("prefix", prefix, "up to 64 of A-Z a-z 0-9 . _ -")
-        listing = ("schedules", tenant, prefix, state or "")
-        after = None if token is None else _after(token, listing)
+        check_prefix(prefix)
+        listing = ("schedules", tenant, prefix, state or "", *(label.text for label in labels))
+        after = None if token is None else schedule_after(token, listing=listing)
         if self.tenants.get(tenant) is None:
             raise UnknownTenant(tenant)
-        page = self.schedules.listed(tenant, prefix=prefix, state=state, after=after, limit=limit)
+        page = self.schedules.listed(
+            tenant, prefix=prefix, state=state, after=after, limit=limit, labels=labels
+        )
         return ListedSchedules(
             schedules=page.schedules,
             page_token=page_token((page.after,), listing=listing) if page.after else None,
@@ -50,7 +54,14 @@ class ListSchedules:
         )
 
 
-def _after(token: str, listing: tuple[str, ...]) -> ScheduleId:
+def check_prefix(prefix: str) -> None:
+    """Refuse what no id begins with; raises `Rejected`."""
+    if not _PREFIX.fullmatch(prefix):
+        raise Rejected("prefix", prefix, "up to 64 of A-Z a-z 0-9 . _ -")
+
+
+def schedule_after(token: str, *, listing: tuple[str, ...]) -> ScheduleId:
+    """Read the id that a page ended with; raises `ForeignPageToken`."""
     (after,) = position_of(token, listing=listing, length=1)
     try:
         return schedule_id_of(after)

@@ -12,6 +12,7 @@ from typing import Protocol
 from puntual.domain.agenda import Cursor
 from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.forecast import RulePage
+from puntual.domain.labels import LabelFilter
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
@@ -131,6 +132,9 @@ class Schedules(Protocol):
 
     def version(self, key: ScheduleKey, version: int) -> ScheduleVersion | None: ...
 
+    def versions(self, numbers: Mapping[ScheduleKey, int]) -> Mapping[ScheduleKey, ScheduleVersion]:
+        """One version each of up to 100 schedules; one that is left out is absent or unreadable."""
+
     def complete(self, key: ScheduleKey, version: int) -> bool:
         """Turn an ACTIVE head of this version into COMPLETED; False where it is not one."""
 
@@ -142,8 +146,9 @@ class Schedules(Protocol):
         state: ScheduleState | None,
         after: ScheduleId | None,
         limit: int,
+        labels: Sequence[LabelFilter] = (),
     ) -> SchedulePage:
-        """Up to `limit` heads by id. Eventually consistent."""
+        """Up to `limit` heads by id, all of whose filters hold. Eventually consistent."""
 
     def active_in(
         self, zones: Collection[str], *, after: ScheduleKey | None, limit: int

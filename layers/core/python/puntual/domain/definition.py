@@ -1,12 +1,14 @@
 """What a caller says about a schedule, and the version that it makes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
 from puntual.domain.instant import MILLISECOND, SECOND
+from puntual.domain.labels import labels_of
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.policies import WINDOW_MAX, Policies, RunsBound
 from puntual.domain.schedule import (
@@ -71,6 +73,7 @@ class Definition(RuleDefinition):
     policies: Policies = field(default_factory=Policies)
     target: TargetDefinition
     payload: object = field(default=None, repr=False)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +151,7 @@ def version_of(
         policies=policies,
         target=target,
         payload=checked_payload(payload, target=target, occurrence=occurrence),
+        labels=labels_of(definition.labels),
         effective_from=effective_from,
         author=author,
         tzdata=limits.tzdata,

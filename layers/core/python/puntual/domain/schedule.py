@@ -7,6 +7,7 @@ from enum import StrEnum
 from puntual.domain.errors import Conflict, Rejected
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND
+from puntual.domain.labels import Labels
 from puntual.domain.occurrence import VersionFires
 from puntual.domain.policies import Policies
 from puntual.domain.target import Target
@@ -45,6 +46,7 @@ class Schedule:
     created_at: datetime
     effective_from: datetime
     min_valid_version: int
+    labels: Labels = ()
 
     @property
     def key(self) -> ScheduleKey:
@@ -71,6 +73,7 @@ class ScheduleVersion:
     policies: Policies
     target: Target
     payload: str = field(repr=False)
+    labels: Labels = ()
     effective_from: datetime
     until: datetime | None = None
     author: str
@@ -189,6 +192,7 @@ def head_of(version: ScheduleVersion, *, created_at: datetime, min_valid_version
         created_at=created_at,
         effective_from=version.effective_from,
         min_valid_version=min_valid_version,
+        labels=version.labels,
     )
 
 

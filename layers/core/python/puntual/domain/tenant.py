@@ -12,6 +12,9 @@ TenantId = NewType("TenantId", str)
 ScheduleId = NewType("ScheduleId", str)
 
 ID_ALLOWED = "1 to 64 of A-Z a-z 0-9 . _ -, but not '.' or '..'"
+PATHS_BESIDE_SCHEDULES = frozenset({"export", "import"})
+"""What the API's paths hold in the place of a schedule's id, so that no schedule may have it."""
+
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 SCHEDULES_MAX_DEFAULT = 100_000
@@ -50,7 +53,11 @@ def tenant_id_of(value: object, *, field: str = "tenant") -> TenantId:
 
 def schedule_id_of(value: object, *, field: str = "id") -> ScheduleId:
     """Check a schedule's id; raises `Rejected`."""
-    return ScheduleId(_checked_id(field, value))
+    schedule = _checked_id(field, value)
+    if schedule in PATHS_BESIDE_SCHEDULES:
+        names = " or ".join(repr(name) for name in sorted(PATHS_BESIDE_SCHEDULES))
+        raise Rejected(field, value, f"{ID_ALLOWED}, nor {names}")
+    return ScheduleId(schedule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
