@@ -338,6 +338,12 @@ def body_of(message: Message, delay: timedelta) -> str:
         document["looks"] = message.looks
     if message.lost_races:
         document["lost"] = message.lost_races
+    if message.held_until is not None:
+        document |= {"hu": text_of(message.held_until), "hb": message.held_by}
+    if message.holds:
+        document["holds"] = message.holds
+    if message.tokens:
+        document["tokens"] = list(message.tokens)
     if delay:
         document["delay_ms"] = _milliseconds(delay)
     return _text(document)
@@ -359,6 +365,10 @@ def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
             looks=read.get("looks", 0),
             lost_races=read.get("lost", 0),
             enqueued_at=_instant_or_none(read.get("enq")),
+            held_until=_instant_or_none(read.get("hu")),
+            held_by=read.get("hb", ""),
+            holds=read.get("holds", 0),
+            tokens=tuple(read.get("tokens", ())),
         )
         if sent_at is None:
             return message
@@ -441,7 +451,7 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `cr` cancel_requested, `why` reason; `tries` with their number, start, end and
+    not_before, `cr` cancel_requested, `hu` held_until, `hb` held_by, `why` reason; `tries` with their number, start, end and
     result.
     """
     document = _keyless_document(run.occurrence)
@@ -457,6 +467,8 @@ def run_text(run: Run) -> str:
         document["nb"] = text_of(run.not_before)
     if run.cancel_requested:
         document["cr"] = True
+    if run.held_until is not None:
+        document |= {"hu": text_of(run.held_until), "hb": run.held_by}
     if run.reason:
         document["why"] = run.reason
     if run.attempts:

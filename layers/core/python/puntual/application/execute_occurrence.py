@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, replace
 
+from puntual.application.admit_attempt import AdmitAttempt, Admitted, Held
 from puntual.application.ports import Chance, Targets
 from puntual.application.settle_message import Settled, SettleMessage
+from puntual.domain.errors import Unavailable
 from puntual.domain.judgement import (
     RECORD_TIME,
     Claim,
@@ -23,6 +25,7 @@ class ExecuteOccurrence:
     settle_message: SettleMessage
     targets: Targets
     chance: Chance
+    admit: AdmitAttempt
 
     def __call__(self, message: Message) -> Settled:
         """Handle one received message.
@@ -33,6 +36,27 @@ class ExecuteOccurrence:
 
     def _claim(
         self, message: Message, seen: Run | None, claim: Claim, standing: Standing
+    ) -> Settled | None:
+        """Ask the gates before the claim is written: what they hold has spent no attempt."""
+        admitted = self.admit(message, claim.run, standing.version.target)
+        if isinstance(admitted, Held):
+            held = admitted.message
+            return self.settle_message.park(held, admitted.until, why=held.held_by)
+        try:
+            settled = self._attempted(message, seen, claim, standing, admitted)
+        except Unavailable:
+            self.admit.over(admitted)
+            raise
+        self.admit.over(admitted)
+        return settled
+
+    def _attempted(
+        self,
+        message: Message,
+        seen: Run | None,
+        claim: Claim,
+        standing: Standing,
+        admitted: Admitted,
     ) -> Settled | None:
         run = self.settle_message.swap(claim.run, seen=seen, slot=claim.slot)
         if run is None:
@@ -52,7 +76,10 @@ class ExecuteOccurrence:
             payload=rendered(version.payload, values),
             deadline=deadline,
         )
-        return self._record(message, run, self.targets.deliver(delivery), standing)
+        result = self.targets.deliver(delivery)
+        settled = self._record(message, run, result, standing)
+        self.admit.heard(admitted, result)
+        return settled
 
     def _record(
         self, message: Message, run: Run, result: DeliveryResult, standing: Standing
@@ -64,14 +91,16 @@ class ExecuteOccurrence:
             case Failed():
                 retry, chance = standing.policies.retry, self.chance.fraction()
                 outcome = failed(run, result, retry=retry, chance=chance, now=now)
+                if outcome.not_before is not None:
+                    wait = self.admit.retry_wait(run.occurrence.tenant)
+                    outcome = replace(outcome, not_before=outcome.not_before + wait)
         written = self._written(outcome, has_slot=standing.policies.has_slot)
         if written is None:
             return None
         outcome = written
         if outcome.state is RunState.RETRY_WAIT:
             assert outcome.not_before is not None
-            again = replace(message, lost_races=0)  # an attempt was had: nothing stalls
-            parked = desk.park(again, outcome.not_before, why=outcome.state)
+            parked = desk.park(message.tried(), outcome.not_before, why=outcome.state)
             return Settled(why=parked.why, keep=parked.keep, run=outcome)
         return desk.forget(message, outcome, standing)
 

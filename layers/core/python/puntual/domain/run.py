@@ -51,6 +51,7 @@ class Run:
 
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
+    `held_until` and `held_by` tell which gate held its first attempt last, and until when.
     `write_id` names the write that made it so (P9).
     """
 
@@ -65,6 +66,8 @@ class Run:
     not_before: datetime | None = None
     authorised_version: int | None = None
     cancel_requested: bool = False
+    held_until: datetime | None = None
+    held_by: str = ""
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
     write_id: str = ""
