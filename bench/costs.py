@@ -19,11 +19,16 @@ from moto import mock_aws
 
 from bench.meter import Bill, Meter
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_breakers import DynamoDbBreakers
+from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules, HeadRow
 from puntual.adapters.dynamodb_shards import DynamoDbShards
+from puntual.adapters.dynamodb_shares import DynamoDbShares
+from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.sqs_lanes import SqsLanes
+from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
@@ -52,6 +57,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
+from tests.gates import GatePorts, gates_of
 
 SCHEDULES = 1_000
 EXECUTED = 50
@@ -123,6 +129,21 @@ class Bench:
                 versions=versions,
             ),
             targets=ScriptedTargets(),
+            chance=FixedChance(),
+            admit=self.gates,
+        )
+
+    @property
+    def gates(self) -> AdmitAttempt:
+        return gates_of(
+            GatePorts(
+                tenants=DynamoDbTenants(table="tenants"),
+                budgets=DynamoDbBudgets(client=self.dynamodb, table="tenants"),
+                shares=DynamoDbShares(client=self.dynamodb, table="tenants"),
+                breakers=DynamoDbBreakers(client=self.dynamodb, table="tenants"),
+            ),
+            clock=self.clock,
+            ids=self.ids,
             chance=FixedChance(),
         )
 

@@ -11,23 +11,27 @@ from moto import mock_aws
 from pynamodb.connection import Connection
 
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_breakers import DynamoDbBreakers
 from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
+from puntual.adapters.dynamodb_shares import DynamoDbShares
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.codec import message_of_body
 from puntual.application.ports import (
     Agenda,
+    Breakers,
     Budgets,
     Lanes,
     Ledger,
     Outbox,
     Schedules,
     Shards,
+    Shares,
     Tenants,
     ZoneReleases,
 )
@@ -36,12 +40,14 @@ from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from tests.contract.tables import make_tables
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_breakers import InMemoryBreakers
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_shares import InMemoryShares
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 
@@ -54,6 +60,8 @@ class World:
     schedules: Schedules
     tenants: Tenants
     budgets: Budgets
+    shares: Shares
+    breakers: Breakers
     agenda: Agenda
     outbox: Outbox
     ledger: Ledger
@@ -111,6 +119,8 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             schedules=schedules,
             tenants=DynamoDbTenants(table="tenants"),
             budgets=DynamoDbBudgets(client=dynamodb, table="tenants"),
+            shares=DynamoDbShares(client=dynamodb, table="tenants"),
+            breakers=DynamoDbBreakers(client=dynamodb, table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(
@@ -147,6 +157,8 @@ def _in_memory() -> World:
         schedules=InMemorySchedules(agenda=agenda, tenants=tenants),
         tenants=tenants,
         budgets=InMemoryBudgets(),
+        shares=InMemoryShares(),
+        breakers=InMemoryBreakers(),
         agenda=agenda,
         outbox=InMemoryOutbox(),
         ledger=InMemoryLedger(),

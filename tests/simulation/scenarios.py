@@ -10,6 +10,7 @@ from puntual.domain.policies import Misfire, MisfirePolicy, Overlap
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.io import Cue
+from tests.simulation.limit_scenarios import LIMIT_SCENARIOS
 from tests.simulation.releases import ReleaseStage, twice_around_the_change
 from tests.simulation.scheduler import SECOND, SKEW_MAX, FunctionKind, instant_at
 from tests.simulation.stage import (
@@ -337,4 +338,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     a_former_planner_that_outlives_its_release,
     a_release_that_is_deployed_for_two_minutes,
     a_deployment_at_the_end_of_a_run,
+    *LIMIT_SCENARIOS,
 )

@@ -26,6 +26,7 @@ RULES_BUILT = frozenset(
         "E10",
         "E11",
         "ADR 0013",
+        "ADR 0021",
     ]
 )
 

@@ -41,6 +41,21 @@ from tests.fakes.in_memory_ledger import Row
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
+from tests.gates import GateParts
+from tests.simulation.broken_gates import (
+    CountsOnlyItself,
+    ForgetsWhatIsReserved,
+    NeverOpens,
+    SharesThatNeverRunOut,
+    TokensOfTheFutureUsedNow,
+    judged_with_held_ones_late,
+)
+from tests.simulation.limit_scenarios import (
+    a_dead_target_beside_one_that_lives,
+    an_executor_that_dies_with_its_share,
+    more_at_once_than_may_run,
+    more_fires_than_the_rate_allows,
+)
 from tests.simulation.scenarios import (
     Scenario,
     a_claim_that_is_still_on_its_way,
@@ -863,5 +878,41 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(zone_releases=SwapsWhateverIsInUse),
         shows=frozenset({"UNACCOUNTED"}),
         scenario=a_deployment_at_the_end_of_a_run,
+    ),
+    "no breaker": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(breakers=NeverOpens)),
+        shows=frozenset({"DEAD TARGET EATS CAPACITY"}),
+        scenario=a_dead_target_beside_one_that_lives,
+    ),
+    "shares that never run out": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(running=SharesThatNeverRunOut)),
+        shows=frozenset({"UNACCOUNTED", "STUCK RUNNING", "MESSAGES LEFT"}),
+        scenario=an_executor_that_dies_with_its_share,
+    ),
+    "each executor counts only itself": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(running=CountsOnlyItself)),
+        shows=frozenset({"OVER RUNNING_MAX"}),
+        scenario=more_at_once_than_may_run,
+    ),
+    "tokens of the future used now": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(tokens=TokensOfTheFutureUsedNow)),
+        shows=frozenset({"TOO MANY FIRES"}),
+        scenario=more_fires_than_the_rate_allows,
+    ),
+    "forgets what is reserved": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(admit=ForgetsWhatIsReserved)),
+        shows=frozenset({"UNACCOUNTED", "MESSAGES LEFT"}),
+        scenario=more_fires_than_the_rate_allows,
+    ),
+    "held ones late": Variant(
+        rule="ADR 0021",
+        parts=Parts(judge_by_head=judged_with_held_ones_late),
+        shows=frozenset({"HELD ONE MISSED"}),
+        scenario=more_fires_than_the_rate_allows,
     ),
 }

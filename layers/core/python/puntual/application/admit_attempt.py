@@ -14,7 +14,7 @@ from puntual.application.known_tenants import KnownTenants
 from puntual.application.ports import Chance, Clock
 from puntual.application.running_shares import RunningShares
 from puntual.application.token_blocks import TokenBlocks
-from puntual.domain.breaker import blames_target
+from puntual.domain.breaker import HELD_MAX, blames_target
 from puntual.domain.budget import FIRES, RETRIES, BudgetKey
 from puntual.domain.errors import Unavailable
 from puntual.domain.gate import (
@@ -33,6 +33,10 @@ from puntual.domain.share import RUNNING, ShareKey
 from puntual.domain.target import DeliveryResult, Failed, Target, limited_name_of
 from puntual.domain.tenant import Tenant, TenantId
 
+BREAKER_OPEN = Failed(
+    detail="the target's circuit breaker is open", retryable=True, by_target=False
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
@@ -44,13 +48,17 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """The attempt may begin; whoever was told so must say what came of it, and that it is over."""
+    """The attempt may begin; whoever was told so must say what came of it, and that it is over.
+
+    A `refusal` is what comes of it, without a call.
+    """
 
     tenant: TenantId
     target: str
     lease_until: datetime
     entered: tuple[tuple[ShareKey, int], ...] = ()
     is_probe: bool = False
+    refusal: Failed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +79,7 @@ class AdmitAttempt:
         tenant = self.known.of(owner)
         blocked = self.breakers.blocked_until(owner, name)
         if blocked is not None:
-            return self._blocked(message, name, blocked)
+            return self._blocked(message, claim, name, blocked)
         admitted = Admitted(tenant=owner, target=name, lease_until=claim.lease_until)
         if tenant is not None:
             limited = self._within_limits(message, claim, tenant, admitted)
@@ -80,7 +88,7 @@ class AdmitAttempt:
             admitted = limited
         if not self.breakers.is_open(owner, name):
             return admitted
-        return self._probing(message, admitted)
+        return self._probing(message, claim, admitted)
 
     def heard(self, admitted: Admitted, result: DeliveryResult) -> None:
         """Note how the target answered."""
@@ -109,10 +117,21 @@ class AdmitAttempt:
             return timedelta(0)
         return max(timedelta(0), on_the_millisecond(free_at) - self.clock.now())
 
-    def _blocked(self, message: Message, target: str, until: datetime) -> Held:
+    def _blocked(
+        self, message: Message, claim: Run, target: str, until: datetime
+    ) -> Held | Admitted:
         """Hold a message; what it had of the target's rate lapses, or all would go out at once."""
+        now = self.clock.now()
+        since = message.blocked_since or now
+        if now - since >= HELD_MAX:
+            assert claim.lease_until is not None
+            owner = message.occurrence.tenant
+            return Admitted(
+                tenant=owner, target=target, lease_until=claim.lease_until, refusal=BREAKER_OPEN
+            )
         without = tuple(name for name in message.tokens if name != f"target#{target}")
-        return self._held(replace(message, tokens=without), BY_BREAKER, until)
+        blocked = replace(message, tokens=without, blocked_since=since)
+        return self._held(blocked, BY_BREAKER, until)
 
     def _within_limits(
         self, message: Message, claim: Run, tenant: Tenant, admitted: Admitted
@@ -133,9 +152,7 @@ class AdmitAttempt:
             return held
         return admitted
 
-    def _over_rate(
-        self, message: Message, claim: Run, tenant: Tenant, target: str
-    ) -> Held | None:
+    def _over_rate(self, message: Message, claim: Run, tenant: Tenant, target: str) -> Held | None:
         """Take what the message has no token of; it waits for the last of them, once."""
         now, until, by, tokens = self.clock.now(), None, "", message.tokens
         for limit in _rate_limits(tenant, target, is_first=claim.attempt == 1):
@@ -151,7 +168,7 @@ class AdmitAttempt:
         held = replace(message, held_until=until, held_by=by, tokens=tokens)
         return Held(message=held, until=until)
 
-    def _probing(self, message: Message, admitted: Admitted) -> Held | Admitted:
+    def _probing(self, message: Message, claim: Run, admitted: Admitted) -> Held | Admitted:
         owner, target, until = admitted.tenant, admitted.target, admitted.lease_until
         try:
             if self.breakers.probe(owner, target, until=until):
@@ -160,7 +177,7 @@ class AdmitAttempt:
             self.over(admitted)
             raise
         self.over(admitted)
-        return self._blocked(message, target, self.clock.now())
+        return self._blocked(message, claim, target, self.clock.now())
 
     def _held(self, message: Message, gate: str, until: datetime) -> Held:
         """Hold it beyond an instant by a wait that grows, so that not all come back together."""

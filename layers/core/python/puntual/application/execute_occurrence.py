@@ -76,7 +76,7 @@ class ExecuteOccurrence:
             payload=rendered(version.payload, values),
             deadline=deadline,
         )
-        result = self.targets.deliver(delivery)
+        result = admitted.refusal or self.targets.deliver(delivery)
         settled = self._record(message, run, result, standing)
         self.admit.heard(admitted, result)
         return settled

@@ -1,9 +1,10 @@
-"""Register a tenant, or change its quotas, targets and roles."""
+"""Register a tenant, or change its quotas, limits, targets and roles."""
 
 from dataclasses import dataclass
 
 from puntual.application.ports import Tenants
 from puntual.domain.target import check_target_arn
+from puntual.domain.target_limit import TargetLimit, checked_limits
 from puntual.domain.tenant import (
     DEFAULT_QUOTAS,
     ROLES_MAX,
@@ -28,6 +29,7 @@ class RegisterTenant:
         quotas: Quotas = DEFAULT_QUOTAS,
         targets: tuple[str, ...] = (),
         roles: tuple[str, ...] = (),
+        target_limits: tuple[TargetLimit, ...] = (),
     ) -> Tenant:
         """Put the registration whole; count and keys stay. Raises `Rejected`."""
         check_quotas(quotas)
@@ -41,5 +43,6 @@ class RegisterTenant:
                 quotas=quotas,
                 targets=checked_list("targets", targets, at_most=TARGETS_MAX),
                 roles=checked_list("roles", roles, at_most=ROLES_MAX),
+                target_limits=checked_limits(target_limits),
             )
         )

@@ -70,9 +70,7 @@ class RunningShares:
             except Unavailable:
                 return  # it lapses
 
-    def _grown(
-        self, holding: _Holding, key: ShareKey, limit: int, lease_until: datetime
-    ) -> bool:
+    def _grown(self, holding: _Holding, key: ShareKey, limit: int, lease_until: datetime) -> bool:
         needed = len(holding.leases) + 1
         if needed > limit:
             return False
@@ -80,7 +78,7 @@ class RunningShares:
         wanted = max(holding.count, len(holding.leases) + block_of(limit))
         return self._write(holding, key, limit, wanted, until=ends, least=needed)
 
-    def _write(  # noqa: PLR0913 what to write, and on which condition
+    def _write(
         self,
         holding: _Holding,
         key: ShareKey,

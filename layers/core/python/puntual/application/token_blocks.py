@@ -6,7 +6,7 @@ from datetime import datetime
 from threading import Lock
 
 from puntual.application.draw_tokens import DrawTokens
-from puntual.domain.budget import Block, BudgetKey, block_after, next_of
+from puntual.domain.budget import Block, BudgetKey, block_after, first_of, next_of
 
 STOCKS_MAX = 1_000
 
@@ -35,12 +35,11 @@ class TokenBlocks:
             now = self.draw.clock.now()
             instant = self._next(stock, per_minute, now)
             if instant is None:
-                size, held = block_after(stock.block, per_minute), stock.held
-                stock.block = self.draw.block(key, per_minute, size, held=held)
-                stock.held = -1 if stock.block.first > now else 0  # the draw counts its first one
-                instant = self._next(stock, per_minute, now)
-            assert instant is not None, "a block that was just drawn has a token"
-            if instant > now:
+                size = block_after(stock.block, per_minute)
+                drawn = self.draw.block(key, per_minute, size, held=stock.held)
+                stock.held = 0
+                stock.block, instant = first_of(drawn, self.draw.clock.now())
+            elif instant > now:
                 stock.held += 1
             return instant
 

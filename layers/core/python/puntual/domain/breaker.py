@@ -17,6 +17,10 @@ FAILURES_IN_A_ROW = 5
 COOL_DOWN_FIRST = timedelta(seconds=10)
 COOL_DOWN_MAX = timedelta(minutes=5)
 
+HELD_MAX = timedelta(minutes=15)
+"""How long an open breaker holds an attempt. Then it fails without a call: what waits for a target
+that never comes back must end as dead, and not pile up."""
+
 OPEN_MAX = 100
 """Breakers of a tenant that may be open at once: they share a row. More stay closed."""
 

@@ -106,11 +106,16 @@ def block_after(used: Block | None, per_minute: int) -> int:
 def reserve_block(
     budget: Budget, per_minute: int, size: int, now: datetime, *, held: int
 ) -> tuple[Budget, Block]:
-    """Take a block, and count what had to wait since the last one was taken."""
+    """Take a block, and count what had to wait since the last one, its own first token too."""
     first = _first_free(budget, per_minute, now)
     waits = 1 if first > now else 0
     drawn = replace(_taken(budget, first, per_minute, size), held=budget.held + held + waits)
     return drawn, Block(first=first, per_minute=per_minute, size=size)
+
+
+def first_of(block: Block, now: datetime) -> tuple[Block, datetime]:
+    """Take the first token of a block that was just drawn, though drawing it took a moment."""
+    return replace(block, next=1), max(block.first, now)
 
 
 def next_of(block: Block, now: datetime) -> tuple[Block, datetime | None]:

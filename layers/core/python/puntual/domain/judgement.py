@@ -338,13 +338,11 @@ def _missed_by(message: Message, standing: Standing, now: datetime) -> End | Non
         return None
     if misfire.max_lateness is not None and late > misfire.max_lateness:
         return End(run=_rowless(message, RunState.MISSED, "max_lateness"))
-    if now - message.starts_at <= misfire.after:
-        return None
-    waiting = standing.has_waiting(message)
+    spared = now - message.starts_at <= misfire.after or standing.has_waiting(message)
     match misfire.policy:
-        case Misfire.SKIP if not waiting:
+        case Misfire.SKIP if not spared:
             return End(run=_rowless(message, RunState.MISSED, "skip"))
-        case Misfire.FIRE_ONCE if not waiting:
+        case Misfire.FIRE_ONCE if not spared:
             latest = standing.last_available(now)
             if latest is not None and latest > occurrence.scheduled_for:
                 return End(run=_rowless(message, RunState.MISSED, "fire_once"))

@@ -21,7 +21,8 @@ class Message:
 
     `enqueued_at` is when it first was visible in its lane while due; parking keeps it. A gate that
     held it says until when, who it was, and the `holds` since an attempt was last had; `tokens`
-    names the budgets that it holds a token of, and need not draw from again.
+    names the budgets that it holds a token of, and need not draw from again. `blocked_since` is
+    when a breaker first held this attempt.
     """
 
     occurrence: Occurrence
@@ -35,6 +36,7 @@ class Message:
     held_by: str = ""
     holds: int = 0
     tokens: tuple[str, ...] = ()
+    blocked_since: datetime | None = None
 
     @property
     def starts_at(self) -> datetime:
@@ -50,7 +52,15 @@ class Message:
 
     def tried(self) -> "Message":
         """Give it after an attempt: nothing stalls, and the next one needs tokens of its own."""
-        return replace(self, lost_races=0, held_until=None, held_by="", holds=0, tokens=())
+        return replace(
+            self,
+            lost_races=0,
+            held_until=None,
+            held_by="",
+            holds=0,
+            tokens=(),
+            blocked_since=None,
+        )
 
     def enqueued(self, visible_at: datetime) -> "Message":
         """Remember when it first was visible while due; the queue's clock may be a little early."""

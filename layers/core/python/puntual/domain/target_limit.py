@@ -12,6 +12,7 @@ RUNNING_LIMIT = 10_000
 
 TARGET_ALLOWED = "an origin such as https://acme.example:8443, in lower case, or a target's ARN"
 
+PORT_MAX = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:(?P<port>\d{1,5}))?",
@@ -80,7 +81,7 @@ def _check_target(field: str, target: str) -> None:
         return
     port = origin["port"]
     if port is not None and (
-        not 1 <= int(port) <= 65_535 or int(port) == _DEFAULT_PORTS[origin["scheme"]]
+        not 1 <= int(port) <= PORT_MAX or int(port) == _DEFAULT_PORTS[origin["scheme"]]
     ):
         allowed = f"{TARGET_ALLOWED}; without the port that its scheme has anyway"
         raise Rejected(field, target, allowed)
