@@ -27,6 +27,7 @@ def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
         quotas=body.quotas.quotas(),
         targets=tuple(body.targets),
         roles=tuple(body.roles),
+        target_limits=tuple(each.limit() for each in body.target_limits),
     )
     return _shown(registered)
 

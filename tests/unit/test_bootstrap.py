@@ -39,6 +39,7 @@ CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.shares,
     bootstrap.breakers,
     bootstrap.admit_attempt,
+    bootstrap.read_gates,
     bootstrap.draw_tokens,
     bootstrap.agenda,
     bootstrap.outbox,

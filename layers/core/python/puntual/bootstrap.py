@@ -69,6 +69,7 @@ from puntual.application.ports import (
     ZoneData,
     ZoneReleases,
 )
+from puntual.application.read_gates import ReadGates
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.running_shares import RunningShares
@@ -481,6 +482,11 @@ def execute_occurrence() -> ExecuteOccurrence:
         chance=chance(),
         admit=admit_attempt(),
     )
+
+
+@cache
+def read_gates() -> ReadGates:
+    return ReadGates(budgets=budgets(), shares=shares(), breakers=breakers(), clock=clock())
 
 
 @cache

@@ -135,8 +135,8 @@ def next_of(block: Block, now: datetime) -> tuple[Block, datetime | None]:
 
 def waiting_in(budget: Budget, per_minute: int, now: datetime) -> int:
     """Give how many of the tokens that are taken have not fallen due yet: who has them waits."""
-    ahead = budget.taken_through - now
-    return max(0, ahead // time_of(1, per_minute))
+    one = time_of(1, per_minute)
+    return max(0, -(-(budget.taken_through - now) // one) - 1)
 
 
 def _first_free(budget: Budget, per_minute: int, now: datetime) -> datetime:
