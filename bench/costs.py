@@ -41,9 +41,11 @@ from puntual.domain.policies import Overlap, Policies
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.shard import CLOSE_AFTER
+from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import (
     HORIZON,
     NINE,
+    TENANT,
     a_cursor,
     a_message,
     a_rule,
@@ -67,6 +69,12 @@ SHARD = 0
 REGION = "us-east-1"
 FIRE = NINE + timedelta(minutes=9)
 """Within the horizon of a pass at nine, and the only fire of each schedule in it."""
+
+LIMITED = {
+    "with 100 fires a second": Quotas(fires_per_minute_max=6_000),
+    "with room to run": Quotas(running_max=1_000),
+    "one at a time": Quotas(running_max=1),
+}
 
 DOLLARS_PER_WRITE_UNIT = 0.625e-6
 DOLLARS_PER_READ_UNIT = 0.125e-6
@@ -252,6 +260,27 @@ def execution(overlap: Overlap = Overlap.ALLOW) -> Bill:
         return world.meter.of(lambda: [execute(message) for message in messages])
 
 
+def execution_within_limits(quotas: Quotas) -> Bill:
+    """Give the bill of executing occurrences of one tenant, which none of its limits holds."""
+    versions = [replace(version, tenant=TENANT) for version in versions_due(shared=True)[:EXECUTED]]
+    cache = VersionCache()
+    for version in versions:
+        cache.put(version)
+    with bench() as world:
+        world.stores_heads(versions)
+        DynamoDbTenants(table="tenants").register(Tenant(tenant=TENANT, quotas=quotas))
+        world.clock.advance_to(FIRE)
+        execute = world.execute_occurrence(cache)
+        messages = [
+            a_message(
+                an_occurrence(tenant=TENANT, schedule=version.schedule, scheduled_for=FIRE),
+                enqueued_at=FIRE,
+            )
+            for version in versions
+        ]
+        return world.meter.of(lambda: [execute(message) for message in messages])
+
+
 def dollars_per_million(*bills: tuple[Bill, int]) -> float:
     return sum(
         1e6
@@ -287,6 +316,8 @@ def lines() -> Iterator[str]:
     yield _line("execute", executed, EXECUTED)
     alone = execution(Overlap.QUEUE_ONE)
     yield _line("execute, with a slot", alone, EXECUTED)
+    for name, quotas in LIMITED.items():
+        yield _line(f"execute, {name}", execution_within_limits(quotas), EXECUTED)
     yield (
         f"budgets: plan and relay {PLANNING_WRITE_UNITS_MAX} writes and {CALLS_MAX} calls, "
         f"execute {EXECUTION_WRITE_UNITS_MAX} writes"

@@ -1,5 +1,6 @@
 """The gates before a claim: what they hold, what it has spent by then, and who comes through."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -21,7 +22,7 @@ from puntual.domain.gate import (
 from puntual.domain.message import Message
 from puntual.domain.run import RunState
 from puntual.domain.share import RUNNING, SHARE_KEPT, ShareKey
-from puntual.domain.target import Delivery, DeliveryResult, Failed
+from puntual.domain.target import Delivery, DeliveryResult, Failed, WebhookTarget
 from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import NINE, TENANT, a_message, a_tenant, a_version, an_occurrence
@@ -166,7 +167,7 @@ def test_a_retry_waits_for_its_backoff_alone_where_its_budget_is_out_of_reach() 
     assert world.run_of(message()).not_before == FIRE + 5 * SECOND
 
 
-def _unreachable(world: World, name: str) -> object:
+def _unreachable(world: World, name: str) -> Callable[[str], None]:
     def at_io(io: str) -> None:
         world.rates = Rates(throttled=1.0 if io == name else 0.0)
 
@@ -295,7 +296,7 @@ def test_a_target_that_only_fails_is_left_alone_and_no_attempt_is_spent() -> Non
 def test_another_target_of_the_tenant_goes_on() -> None:
     world = a_world(a_tenant(), schedules=FAILURES_IN_A_ROW)
     failing(world, times=FAILURES_IN_A_ROW)
-    other = replace(a_version().target, url="https://lives.example/hook")
+    other = WebhookTarget(url="https://lives.example/hook")
     world.holds(a_version(schedule="lives", target=other))
     world.answers(always_delivered(_a_delivery()))
     lives = a_message(an_occurrence(schedule="lives", scheduled_for=FIRE))
