@@ -107,6 +107,12 @@ def test_what_is_over_the_rate_is_held_once_until_its_own_token_falls_due() -> N
     assert world.budgets.read(BudgetKey(tenant=TENANT, name=FIRES)).held == 3
 
 
+def test_drawing_a_token_that_is_due_holds_nobody_though_it_takes_its_time() -> None:
+    world = a_world(limited(fires_per_minute_max=6))
+    world.at_io = lambda _: world.clock.advance(timedelta(milliseconds=3))
+    assert world.execute(message()).why == RunState.SUCCEEDED
+
+
 def test_what_is_held_has_spent_no_attempt_and_its_row_tells_afterwards() -> None:
     world = a_world(limited(fires_per_minute_max=1), schedules=2)
     world.execute(message(0))

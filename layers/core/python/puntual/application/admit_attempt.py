@@ -154,14 +154,15 @@ class AdmitAttempt:
 
     def _over_rate(self, message: Message, claim: Run, tenant: Tenant, target: str) -> Held | None:
         """Take what the message has no token of; it waits for the last of them, once."""
-        now, until, by, tokens = self.clock.now(), None, "", message.tokens
+        until, by, tokens = None, "", message.tokens
         for limit in _rate_limits(tenant, target, is_first=claim.attempt == 1):
             if limit.name in tokens:
                 continue
             key = BudgetKey(tenant=tenant.tenant, name=limit.name)
             usable_at = on_the_millisecond(self.tokens.take(key, limit.most))
             tokens = (*tokens, limit.name)
-            if usable_at > (until or now):
+            # The clock after the draw, which took its time.
+            if usable_at > (until or self.clock.now()):
                 until, by = usable_at, limit.gate
         if until is None:
             return None
