@@ -245,6 +245,7 @@ def a_tenant(
     quotas: Quotas | None = None,
     targets: tuple[str, ...] = (),
     roles: tuple[str, ...] = (),
+    principals: tuple[str, ...] = (),
     key_generation: int = 1,
     target_limits: tuple[TargetLimit, ...] = (),
 ) -> Tenant:
@@ -253,6 +254,7 @@ def a_tenant(
         quotas=quotas or Quotas(schedules_max=schedules_max),
         targets=targets,
         roles=roles,
+        principals=principals,
         key_generation=key_generation,
         target_limits=target_limits,
     )

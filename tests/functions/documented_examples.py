@@ -9,6 +9,7 @@ from typing import Any
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
 POLICIES = DOCUMENT.with_name("policies.md")
+CALLBACKS = DOCUMENT.with_name("callbacks.md")
 LIMITS = DOCUMENT.with_name("limits.md")
 
 _EXAMPLE = re.compile(

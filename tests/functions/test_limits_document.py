@@ -37,7 +37,7 @@ def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
 
 
 def test_a_run_that_nobody_held_says_nothing_of_it(api: Api) -> None:
-    api.call("PUT", "/v1/tenants/acme", {})
+    api.call("PUT", "/v1/admin/tenants/acme", {})
     api.call("POST", "/v1/tenants/acme/schedules", SYNC)
     api.world.put(replace(HELD, held_by="", held_until=None))
     api.world.clock.advance_to(FIRE)

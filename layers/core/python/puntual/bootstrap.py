@@ -74,6 +74,7 @@ from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.running_shares import RunningShares
 from puntual.application.settle_message import SettleMessage
+from puntual.application.take_callback import TakeCallback
 from puntual.application.tick import Tick
 from puntual.application.token_blocks import TokenBlocks
 from puntual.aws import (
@@ -172,6 +173,10 @@ class Settings:
     @property
     def planner_function(self) -> str:
         return self._text("PLANNER_FUNCTION_NAME")
+
+    @property
+    def callbacks_url(self) -> str:
+        return self._text("CALLBACKS_URL")
 
     @property
     def shard_count(self) -> int:
@@ -352,7 +357,7 @@ def _keys_in(credentials: Credentials) -> dict[str, str]:
     }
 
 
-def _targets(*, tries: int) -> DeliverOccurrence:
+def _targets(*, tries: int, callbacks_at: str = "") -> DeliverOccurrence:
     config = _config(tries=tries)
 
     def make(service: str, region: str, credentials: Credentials | None) -> BaseClient:
@@ -370,6 +375,7 @@ def _targets(*, tries: int) -> DeliverOccurrence:
         webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
         aws=AwsTargets(client_of=clients, clock=clock()),
         clock=clock(),
+        callbacks_at=callbacks_at,
     )
 
 
@@ -478,7 +484,7 @@ def admit_attempt() -> AdmitAttempt:
 def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
-        targets=_targets(tries=TARGET_TRIES_MAX),
+        targets=_targets(tries=TARGET_TRIES_MAX, callbacks_at=settings().callbacks_url),
         chance=chance(),
         admit=admit_attempt(),
     )
@@ -492,6 +498,11 @@ def read_gates() -> ReadGates:
 @cache
 def bury_message() -> BuryMessage:
     return BuryMessage(settle_message=settle_message())
+
+
+@cache
+def take_callback() -> TakeCallback:
+    return TakeCallback(root_secret=root_secret(), settle_message=settle_message(), chance=chance())
 
 
 @cache
@@ -510,6 +521,7 @@ def control_plane() -> ControlPlane:
         schedules=schedules(),
         tenants=tenants(),
         ledger=ledger(),
+        budgets=budgets(),
         announced=announced(),
         clock=clock(),
         ids=ids(),

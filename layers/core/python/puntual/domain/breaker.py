@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from puntual.domain.instant import HOUR
-from puntual.domain.target import Delivered, DeliveryResult
+from puntual.domain.target import DeliveryResult, Failed
 from puntual.domain.tenant import TenantId
 
 FAILURES_IN_A_ROW = 5
@@ -65,7 +65,7 @@ def cool_down(opened: int) -> timedelta:
 
 def blames_target(result: DeliveryResult) -> bool:
     """Tell whether a result is a failure of the target that may pass: no answer, 429, 5xx."""
-    return not isinstance(result, Delivered) and result.retryable and result.by_target
+    return isinstance(result, Failed) and result.retryable and result.by_target
 
 
 def opened(breakers: Breakers, target: str, now: datetime) -> Breakers:
