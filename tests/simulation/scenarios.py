@@ -176,7 +176,8 @@ def a_writer_that_dies_after_its_transaction(parts: Parts) -> Verdict:
 
 def an_executor_that_dies_after_the_last_outcome(parts: Parts) -> Verdict:
     """E11. Its message comes again and meets a terminal row."""
-    stage = Stage(parts, Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", after=True))
+    cue = Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", after=True)
+    stage = Stage(parts, cue, seed=2)  # in which its receiver answers in time
     stage.create(0, once(60))
     stage.ticks_each_minute(30)
     return stage.finish()
