@@ -19,11 +19,16 @@ from moto import mock_aws
 
 from bench.meter import Bill, Meter
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_breakers import DynamoDbBreakers
+from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules, HeadRow
 from puntual.adapters.dynamodb_shards import DynamoDbShards
+from puntual.adapters.dynamodb_shares import DynamoDbShares
+from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.sqs_lanes import SqsLanes
+from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
@@ -40,9 +45,11 @@ from puntual.domain.run import RETENTION_MIN
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.shard import CLOSE_AFTER
 from puntual.domain.target import Accepted
+from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import (
     HORIZON,
     NINE,
+    TENANT,
     a_cursor,
     a_message,
     a_rule,
@@ -57,6 +64,7 @@ from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
+from tests.gates import GatePorts, gates_of
 
 SCHEDULES = 1_000
 EXECUTED = 50
@@ -66,6 +74,12 @@ SHARD = 0
 REGION = "us-east-1"
 FIRE = NINE + timedelta(minutes=9)
 """Within the horizon of a pass at nine, and the only fire of each schedule in it."""
+
+LIMITED = {
+    "with 100 fires a second": Quotas(fires_per_minute_max=6_000),
+    "with room to run": Quotas(running_max=1_000),
+    "one at a time": Quotas(running_max=1),
+}
 
 DOLLARS_PER_WRITE_UNIT = 0.625e-6
 DOLLARS_PER_READ_UNIT = 0.125e-6
@@ -134,12 +148,27 @@ class Bench:
             settle_message=self.settle_message(versions),
             targets=targets or ScriptedTargets(),
             chance=FixedChance(),
+            admit=self.gates,
         )
 
     def take_callback(self, versions: VersionCache) -> TakeCallback:
         return TakeCallback(
             root_secret=FixedRootSecret(),
             settle_message=self.settle_message(versions),
+            chance=FixedChance(),
+        )
+
+    @property
+    def gates(self) -> AdmitAttempt:
+        return gates_of(
+            GatePorts(
+                tenants=DynamoDbTenants(table="tenants"),
+                budgets=DynamoDbBudgets(client=self.dynamodb, table="tenants"),
+                shares=DynamoDbShares(client=self.dynamodb, table="tenants"),
+                breakers=DynamoDbBreakers(client=self.dynamodb, table="tenants"),
+            ),
+            clock=self.clock,
+            ids=self.ids,
             chance=FixedChance(),
         )
 
@@ -284,6 +313,27 @@ def executing(policies: Policies) -> Iterator[tuple[Bench, VersionCache, list[Me
         yield world, cache, messages
 
 
+def execution_within_limits(quotas: Quotas) -> Bill:
+    """Give the bill of executing occurrences of one tenant, which none of its limits holds."""
+    versions = [replace(version, tenant=TENANT) for version in versions_due(shared=True)[:EXECUTED]]
+    cache = VersionCache()
+    for version in versions:
+        cache.put(version)
+    with bench() as world:
+        world.stores_heads(versions)
+        DynamoDbTenants(table="tenants").register(Tenant(tenant=TENANT, quotas=quotas))
+        world.clock.advance_to(FIRE)
+        execute = world.execute_occurrence(cache)
+        messages = [
+            a_message(
+                an_occurrence(tenant=TENANT, schedule=version.schedule, scheduled_for=FIRE),
+                enqueued_at=FIRE,
+            )
+            for version in versions
+        ]
+        return world.meter.of(lambda: [execute(message) for message in messages])
+
+
 def dollars_per_million(*bills: tuple[Bill, int]) -> float:
     return sum(
         1e6
@@ -319,6 +369,8 @@ def lines() -> Iterator[str]:
     yield _line("execute", executed, EXECUTED)
     alone = execution(Overlap.QUEUE_ONE)
     yield _line("execute, with a slot", alone, EXECUTED)
+    for name, quotas in LIMITED.items():
+        yield _line(f"execute, {name}", execution_within_limits(quotas), EXECUTED)
     delivered, beaten, ended = callbacks()
     yield _line("execute, taken by 202", delivered, EXECUTED)
     yield _line("a heartbeat, and the hop", beaten, EXECUTED)

@@ -2,10 +2,10 @@
 
 The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 to the first attempt
 of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
-`/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that
-share of first attempts. `/accepts` answers 202 and says nothing more, `/works` answers 202 and
-completes a moment later, `/works-first` completes and then answers 202. It tells which requests
-were signed with the keys that it was given.
+`/hangs-first` answers from the second attempt on, `/slow/<seconds>` takes its time, and
+`/sometimes/<percent>` answers 500 to that share of first attempts. `/accepts` answers 202 and says
+nothing more, `/works` answers 202 and completes a moment later, `/works-first` completes and then
+answers 202. It tells which requests were signed with the keys that it was given.
 `python -m scripts.receiver` runs one on port 8000 and prints what arrives.
 """
 
@@ -125,6 +125,11 @@ class Book:
         return 500 if fails else ALWAYS.get(behaviour, 200)
 
 
+def work_seconds(path: str) -> float:
+    behaviour, _, rest = path.strip("/").partition("/")
+    return float(rest) if behaviour == "slow" else 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
     url: str
@@ -170,6 +175,7 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
             if status == HANGS:
                 book.stopping.wait(HANG_SECONDS)
                 return
+            book.stopping.wait(work_seconds(self.path))
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()

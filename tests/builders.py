@@ -19,6 +19,7 @@ from puntual.domain.schedule import Schedule, ScheduleState, ScheduleVersion, he
 from puntual.domain.shard import Shard
 from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery, Target, WebhookTarget
+from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import Quotas, ScheduleId, Tenant, TenantId
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -247,6 +248,7 @@ def a_tenant(
     roles: tuple[str, ...] = (),
     principals: tuple[str, ...] = (),
     key_generation: int = 1,
+    target_limits: tuple[TargetLimit, ...] = (),
 ) -> Tenant:
     return Tenant(
         tenant=TenantId(tenant),
@@ -255,6 +257,7 @@ def a_tenant(
         roles=roles,
         principals=principals,
         key_generation=key_generation,
+        target_limits=target_limits,
     )
 
 

@@ -44,6 +44,7 @@ def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
         targets=tuple(body.targets),
         roles=tuple(body.roles),
         principals=tuple(body.principals),
+        target_limits=tuple(each.limit() for each in body.target_limits),
     )
     return registration_answer(registered, environment=plane.environment)
 

@@ -26,6 +26,7 @@ from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.target import Delivered, Failed
+from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import Quotas, Tenant, TenantId, external_id_of
 from puntual.domain.timeline import Entry, Fire, run_of, state_of
 from puntual.domain.webhook_keys import WebhookKey
@@ -280,9 +281,14 @@ def tenant_document(tenant: Tenant, external_id: str) -> dict[str, Any]:
         "targets": list(tenant.targets),
         "roles": list(tenant.roles),
         "principals": list(tenant.principals),
+        "target_limits": [_target_limit(limit) for limit in tenant.target_limits],
         "external_id": external_id,
         "usage": {"schedules": tenant.schedules},
     }
+
+
+def _target_limit(limit: TargetLimit) -> dict[str, Any]:
+    return {"target": limit.target, "per_minute": limit.per_minute, "running": limit.running}
 
 
 def quotas_document(quotas: Quotas) -> dict[str, Any]:
@@ -400,10 +406,18 @@ def _run(run: Run) -> dict[str, Any]:
         "not_before": _text(run.not_before),
         "cancel_requested": run.cancel_requested,
         "authorised_version": run.authorised_version,
+        **_held(run),
         "reason": run.reason,
         "last_error": run.last_error,
         "attempts": [_attempt(attempt) for attempt in run.attempts],
     }
+
+
+def _held(run: Run) -> dict[str, Any]:
+    """Give which gate held it, only of those that one did: nearly none."""
+    if run.held_until is None:
+        return {}
+    return {"held_by": run.held_by, "held_until": text_of(run.held_until)}
 
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:

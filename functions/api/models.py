@@ -49,6 +49,7 @@ from puntual.domain.target import (
     Target,
     WebhookTarget,
 )
+from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import DEFAULT_QUOTAS, Quotas
 
 INSTANT_ALLOWED = "an RFC 3339 instant with its offset from UTC, such as 2026-11-30T09:00:00Z"
@@ -366,11 +367,22 @@ class BackfillBody(Body):
         return "backfill " + json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
 
+class TargetLimitBody(Body):
+    within = "target_limits."
+    target: str
+    per_minute: int | None = None
+    running: int | None = None
+
+    def limit(self) -> TargetLimit:
+        return TargetLimit(target=self.target, per_minute=self.per_minute, running=self.running)
+
+
 class TenantBody(Body):
     quotas: QuotasBody = Field(default_factory=QuotasBody)
     targets: list[str] = Field(default_factory=list)
     roles: list[str] = Field(default_factory=list)
     principals: list[str] = Field(default_factory=list)
+    target_limits: list[TargetLimitBody] = Field(default_factory=list)
 
 
 class RotationBody(Body):

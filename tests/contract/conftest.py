@@ -11,18 +11,21 @@ from moto import mock_aws
 from pynamodb.connection import Connection
 
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_breakers import DynamoDbBreakers
 from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
+from puntual.adapters.dynamodb_shares import DynamoDbShares
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.codec import message_of_body
 from puntual.application.ports import (
     Agenda,
+    Breakers,
     Budgets,
     Lanes,
     Ledger,
@@ -30,6 +33,7 @@ from puntual.application.ports import (
     Requests,
     Schedules,
     Shards,
+    Shares,
     Tenants,
     ZoneReleases,
 )
@@ -38,6 +42,7 @@ from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from tests.contract.tables import make_tables
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_breakers import InMemoryBreakers
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
@@ -45,6 +50,7 @@ from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_shares import InMemoryShares
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 
@@ -57,6 +63,8 @@ class World:
     schedules: Schedules
     tenants: Tenants
     budgets: Budgets
+    shares: Shares
+    breakers: Breakers
     agenda: Agenda
     outbox: Outbox
     ledger: Ledger
@@ -115,6 +123,8 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             schedules=schedules,
             tenants=DynamoDbTenants(table="tenants"),
             budgets=DynamoDbBudgets(client=dynamodb, table="tenants"),
+            shares=DynamoDbShares(client=dynamodb, table="tenants"),
+            breakers=DynamoDbBreakers(client=dynamodb, table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(
@@ -157,6 +167,8 @@ def _in_memory() -> World:
         schedules=InMemorySchedules(agenda=agenda, tenants=tenants),
         tenants=tenants,
         budgets=InMemoryBudgets(),
+        shares=InMemoryShares(),
+        breakers=InMemoryBreakers(),
         agenda=agenda,
         outbox=outbox,
         ledger=InMemoryLedger(outbox=outbox),

@@ -6,6 +6,7 @@ import pytest
 
 from puntual.domain.budget import FIRES, BudgetKey
 from puntual.domain.schedule import ScheduleKey
+from puntual.domain.share import RUNNING, ShareKey
 from tests.builders import NINE, SCHEDULE, TENANT, an_occurrence
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import recording
@@ -28,6 +29,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("GetItem", lambda world: world.shards.get(0)),
         ("Scan", lambda world: world.shards.all()),
         ("GetItem", lambda world: world.budgets.read(BudgetKey(tenant=TENANT, name=FIRES))),
+        ("GetItem", lambda world: world.shares.read(ShareKey(tenant=TENANT, name=RUNNING))),
         ("GetItem", lambda world: world.zone_releases.in_use()),
         ("GetItem", lambda world: world.zone_releases.rules("2026.6")),
     ],

@@ -13,6 +13,7 @@ from puntual.aws import ForecastTurnRow, RegistrationRow, bound
 from puntual.domain.budget import FIRES, Budget, BudgetKey
 from puntual.domain.errors import Unavailable
 from puntual.domain.instant import MILLISECOND
+from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import ListedTenant, Quotas, TenantId
 from tests.builders import NINE, TENANT, a_schedule, a_tenant, a_version
 from tests.contract.conftest import Aws, World
@@ -34,7 +35,11 @@ def test_a_tenant_that_nobody_registered_is_absent(tenants: Tenants) -> None:
 
 def test_a_tenant_is_read_as_it_was_registered(tenants: Tenants) -> None:
     registered = a_tenant(
-        schedules_max=7, targets=(QUEUE, f"{QUEUE}.fifo"), roles=(ROLE,), principals=(ROLE,)
+        schedules_max=7,
+        targets=(QUEUE, f"{QUEUE}.fifo"),
+        roles=(ROLE,),
+        principals=(ROLE,),
+        target_limits=(TargetLimit(target=QUEUE, per_minute=60),),
     )
     assert tenants.register(registered) == registered
     assert tenants.get(TENANT) == registered

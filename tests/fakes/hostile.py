@@ -11,6 +11,7 @@ from datetime import datetime
 
 from puntual.application.ports import (
     Agenda,
+    Breakers,
     Budgets,
     CreateResult,
     DeadLetterPage,
@@ -24,8 +25,10 @@ from puntual.application.ports import (
     Schedules,
     Sending,
     Shards,
+    Shares,
     ZoneReleases,
 )
+from puntual.domain import breaker, share
 from puntual.domain.agenda import Cursor
 from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.errors import Unavailable
@@ -215,6 +218,30 @@ class HostileBudgets:
 
     def swap(self, budget: Budget, *, seen: Budget) -> bool:
         return self.hostility.write("budgets.swap", lambda: self.inner.swap(budget, seen=seen))
+
+
+@dataclass(frozen=True, slots=True)
+class HostileShares:
+    inner: Shares
+    hostility: Hostility
+
+    def read(self, key: share.ShareKey) -> share.Shares:
+        return self.hostility.call("shares.read", lambda: self.inner.read(key))
+
+    def swap(self, shares: share.Shares, *, seen: share.Shares) -> bool:
+        return self.hostility.write("shares.swap", lambda: self.inner.swap(shares, seen=seen))
+
+
+@dataclass(frozen=True, slots=True)
+class HostileBreakers:
+    inner: Breakers
+    hostility: Hostility
+
+    def read(self, tenant: TenantId) -> breaker.Breakers:
+        return self.hostility.call("breakers.read", lambda: self.inner.read(tenant))
+
+    def swap(self, breakers: breaker.Breakers, *, seen: breaker.Breakers) -> bool:
+        return self.hostility.write("breakers.swap", lambda: self.inner.swap(breakers, seen=seen))
 
 
 @dataclass(frozen=True, slots=True)

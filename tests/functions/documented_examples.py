@@ -11,6 +11,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
 POLICIES = DOCUMENT.with_name("policies.md")
 BULK = DOCUMENT.with_name("bulk.md")
 CALLBACKS = DOCUMENT.with_name("callbacks.md")
+LIMITS = DOCUMENT.with_name("limits.md")
 
 _EXAMPLE = re.compile(
     r"```http\n(?P<request>.*?)```\s*```(?P<type>json|ndjson) (?P<status>\d{3})\n(?P<body>.*?)```",

@@ -956,12 +956,17 @@ def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
         "targets": [OWN_QUEUE],
         "roles": [],
         "principals": [],
+        "target_limits": [],
         "external_id": "puntual/prod/acme",
         "usage": {"schedules": 1},
     }
     assert api.call("GET", "/v1/tenants/acme").body == registered.body
     assert api.call("GET", "/v1/admin/tenants/acme").body == registered.body
     assert api.call("PUT", "/v1/admin/tenants/new", {}).body["usage"] == {"schedules": 0}
+
+
+def target_limits(**limit: object) -> dict[str, Any]:
+    return {"target_limits": [{"target": "https://acme.example", **limit}]}
 
 
 ANYBODY = "arn:aws:iam::123456789012:root"
@@ -989,6 +994,14 @@ INTERVAL_OF_10E30 = {"quotas": {"smallest_interval_seconds": 10**30}}
         ("/v1/admin/tenants/acme", {"principals": "arn"}, "principals"),
         ("/v1/admin/tenants/acme", {"principals": [ANYBODY]}, "principals.0"),
         ("/v1/admin/tenants/acme", {"principals": [f"{USER}{n}" for n in range(51)]}, "principals"),
+        ("/v1/admin/tenants/acme", {"target_limits": {}}, "target_limits"),
+        ("/v1/admin/tenants/acme", target_limits(target=1), "target_limits.0.target"),
+        ("/v1/admin/tenants/acme", target_limits(running="1"), "target_limits.0.running"),
+        ("/v1/admin/tenants/acme", target_limits(running=0), "target_limits.0.running"),
+        ("/v1/admin/tenants/acme", target_limits(per_minute=0), "target_limits.0.per_minute"),
+        ("/v1/admin/tenants/acme", target_limits(per_second=1), "target_limits.per_second"),
+        ("/v1/admin/tenants/acme", target_limits(target="acme.example"), "target_limits.0.target"),
+        ("/v1/admin/tenants/acme", target_limits(), "target_limits.0.per_minute"),
         ("/v1/admin/tenants/acme", {"external_id": "puntual/prod/globex"}, "external_id"),
         ("/v1/admin/tenants/acme", {"weight": 2}, "weight"),
     ],

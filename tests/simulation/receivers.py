@@ -1,9 +1,17 @@
 """The tenants' receivers: they succeed, fail, hang, or do the work and lose the answer."""
 
+from collections import defaultdict
 from datetime import timedelta
 
 from puntual.domain.occurrence import Occurrence
-from puntual.domain.target import Accepted, Delivered, Delivery, DeliveryResult, Failed
+from puntual.domain.target import (
+    Accepted,
+    Delivered,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    limited_name_of,
+)
 from tests.simulation.callers import Callers
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.record import Record
@@ -31,10 +39,21 @@ class Receivers:
         self.answers: list[DeliveryResult] = []
         """Set by a scenario: the results of the first calls."""
 
+        self.takes = 50
+        self.hangs: frozenset[str] = frozenset()
+        """Set by a scenario: how long a receiver works, and origins that never answer."""
+
+        self.hung_for: dict[str, int] = defaultdict(int)
+        """For how long callers waited for what never came, by origin."""
+
     def deliver(self, delivery: Delivery) -> DeliveryResult:
+        result: DeliveryResult
         self._record.called(delivery, self._scheduler.running, self._scheduler.now)
         try:
-            result = self._scripted(delivery) if self.answers else self._tried(delivery)
+            if limited_name_of(delivery.target) in self.hangs:
+                result = self._never_answered(delivery)
+            else:
+                result = self._scripted(delivery) if self.answers else self._tried(delivery)
         finally:
             self._record.hung_up(delivery)
         self._trace.add(
@@ -71,12 +90,17 @@ class Receivers:
             self._arrived(delivery.occurrence)
         return self._hung(budget)
 
+    def _never_answered(self, delivery: Delivery) -> Failed:
+        budget = max(0, milliseconds_of(delivery.deadline) - self._scheduler.now)
+        self.hung_for[limited_name_of(delivery.target)] += budget
+        return self._hung(budget)
+
     def _done(self, delivery: Delivery, budget: int) -> DeliveryResult:
         self._arrived(delivery.occurrence)
         if delivery.awaits_callback and self._random.random() < self.accepts:
             return self._accepted(delivery, budget)
         slow = self._random.random() < 0.03
-        took = self._random.randint(1 * SECOND, 8 * SECOND) if slow else 50
+        took = self._random.randint(1 * SECOND, 8 * SECOND) if slow else self.takes
         if self._faults.happens(Fault.RECEIVER_SLOW, 0.8):
             took = self._random.randint(20 * SECOND, 240 * SECOND)
         if took >= budget:

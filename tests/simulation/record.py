@@ -109,6 +109,14 @@ class Record:
     completed: dict[RunKey, int] = field(default_factory=dict)
     """The attempts whose targets heard that their complete was taken."""
 
+    running_max: int | None = None
+    fires_per_minute_max: int | None = None
+    started_at: list[int] = field(default_factory=list)
+    """First claims, of all schedules."""
+
+    going_on: int = 0
+    """Calls of targets that are going on, of all schedules."""
+
     def fail(self, kind: str, detail: object, at: int) -> None:
         self.failures.append(Failure(kind, str(detail), at))
 
@@ -141,6 +149,9 @@ class Record:
         due = self.available_at.get(occurrence.id, occurrence.scheduled_for)
         if now + function.skew < milliseconds_of(max(due, occurrence.scheduled_for)):
             self.fail("EARLY", occurrence, now)
+        self.going_on += 1
+        if self.running_max is not None and self.going_on > self.running_max:
+            self.fail("OVER RUNNING_MAX", f"{self.going_on} {occurrence}", now)
         schedule = _schedule_of(occurrence)
         if not self._may_overlap(occurrence):
             calls = self.calls[schedule]
@@ -150,6 +161,7 @@ class Record:
 
     def hung_up(self, delivery: Delivery) -> None:
         """Note that a call is over, whether it was answered or its caller died."""
+        self.going_on -= 1
         occurrence = delivery.occurrence
         calls = self.calls[_schedule_of(occurrence)]
         if occurrence.id in calls:
@@ -183,7 +195,7 @@ class Record:
             case RunState.CANCELED:
                 self._canceled(after, now)
             case RunState.MISSED:
-                self._missed(after, now)
+                self._missed(after, function, now)
             case RunState.SKIPPED_OVERLAP:
                 self._skipped(before, after, function, now)
             case RunState.DEAD if after.reason == "undeliverable":
@@ -350,11 +362,17 @@ class Record:
                 self.fail("RAN AFTER UNTIL", occurrence, checked_at)
         misfire = self.versions[schedule, occurrence.version].policies.misfire
         late = checked_at - milliseconds_of(run.available_at) - CLOCKS_APART_MAX
-        bounds = [misfire.max_lateness]
+        held = milliseconds_of(run.held_until or run.available_at)
+        held_late = min(late, checked_at - held - CLOCKS_APART_MAX)
+        bounds = [(late, misfire.max_lateness)]
         if misfire.policy == "skip" and occurrence.id not in self.waited:
-            bounds.append(misfire.after)
-        if any(bound is not None and late > bound.total_seconds() * SECOND for bound in bounds):
-            self.fail("RAN TOO LATE", occurrence, checked_at)
+            bounds.append((held_late, misfire.after))
+        for lateness, bound in bounds:
+            if bound is not None and lateness > bound.total_seconds() * SECOND:
+                self.fail("RAN TOO LATE", occurrence, checked_at)
+        self.started_at.append(checked_at)
+        if run.held_until is not None:
+            self.counts[run.held_by] += 1
 
     def _may_be_written_by_another(self, before: Run, after: Run) -> bool:
         """Only what is in its schedule's slot may be, to ask it to end or to end it."""
@@ -402,12 +420,17 @@ class Record:
             if voiding.at < asked_at and judged < voiding.min_valid_version:
                 self.fail("VOIDED RUN DEAD", run.occurrence, now)
 
-    def _missed(self, run: Run, now: int) -> None:
+    def _missed(self, run: Run, function: Function, now: int) -> None:
         occurrence = run.occurrence
         misfire = self.versions[_schedule_of(occurrence), occurrence.version].policies.misfire
         late = now - milliseconds_of(run.available_at) + CLOCKS_APART_MAX
         if late <= misfire.after.total_seconds() * SECOND:
             self.fail("MISSED BEFORE IT WAS LATE", occurrence, now)
+        held_until = function.message.held_until if function.message is not None else None
+        if held_until is None or run.reason not in {"skip", "fire_once"}:
+            return
+        if now - milliseconds_of(held_until) <= misfire.after.total_seconds() * SECOND:
+            self.fail("HELD ONE MISSED", occurrence, now)
 
 
 def _schedule_of(occurrence: Occurrence) -> ScheduleKey:

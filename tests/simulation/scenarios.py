@@ -10,6 +10,7 @@ from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, RetryPolicy
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.io import Cue
+from tests.simulation.limit_scenarios import LIMIT_SCENARIOS
 from tests.simulation.releases import ReleaseStage, twice_around_the_change
 from tests.simulation.scheduler import SECOND, SKEW_MAX, FunctionKind, instant_at
 from tests.simulation.stage import (
@@ -175,7 +176,8 @@ def a_writer_that_dies_after_its_transaction(parts: Parts) -> Verdict:
 
 def an_executor_that_dies_after_the_last_outcome(parts: Parts) -> Verdict:
     """E11. Its message comes again and meets a terminal row."""
-    stage = Stage(parts, Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", after=True))
+    cue = Cue(kind=FunctionKind.EXECUTOR, io="ledger.record", after=True)
+    stage = Stage(parts, cue, seed=2)  # in which its receiver answers in time
     stage.create(0, once(60))
     stage.ticks_each_minute(30)
     return stage.finish()
@@ -549,4 +551,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     a_former_planner_that_outlives_its_release,
     a_release_that_is_deployed_for_two_minutes,
     a_deployment_at_the_end_of_a_run,
+    *LIMIT_SCENARIOS,
 )

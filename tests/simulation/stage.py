@@ -184,6 +184,11 @@ def each_hour_in_its_window(end: float) -> Definition:
     return replace(hourly, time_zone=ZONE, gap=Gap.FIRE_AFTER)
 
 
+def aimed(definition: Definition, origin: str, *, timeout: timedelta = TIMEOUT) -> Definition:
+    """Give a definition another target."""
+    return replace(definition, target=WebhookDefinition(url=f"{origin}/hook", timeout=timeout))
+
+
 def one_at_a_time(
     end: float,
     overlap: Overlap,

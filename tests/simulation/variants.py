@@ -51,6 +51,21 @@ from tests.fakes.in_memory_ledger import Row
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
+from tests.gates import GateParts
+from tests.simulation.broken_gates import (
+    CountsOnlyItself,
+    ForgetsWhatIsReserved,
+    NeverOpens,
+    SharesThatNeverRunOut,
+    TokensOfTheFutureUsedNow,
+    judged_with_held_ones_late,
+)
+from tests.simulation.limit_scenarios import (
+    a_dead_target_beside_one_that_lives,
+    an_executor_that_dies_with_its_share,
+    more_at_once_than_may_run,
+    more_fires_than_the_rate_allows,
+)
 from tests.simulation.scenarios import (
     Scenario,
     a_backfill_of_what_a_pause_has_ended,
@@ -1009,7 +1024,7 @@ VARIANTS: dict[str, Variant] = {
         rule="E3",
         parts=Parts(judge_by_row=judged_without_ownership),
         shows=frozenset({"WRITTEN FOR ANOTHER"}),
-        seeds=(8, 12, 36),
+        seeds=(5, 6, 10),
     ),
     "buries without judging": Variant(
         rule="E4",
@@ -1210,5 +1225,41 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(backfill=ReservesNothing),
         shows=frozenset({"OVER THE RATE"}),
         scenario=two_backfills_at_once,
+    ),
+    "no breaker": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(breakers=NeverOpens)),
+        shows=frozenset({"DEAD TARGET EATS CAPACITY"}),
+        scenario=a_dead_target_beside_one_that_lives,
+    ),
+    "shares that never run out": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(running=SharesThatNeverRunOut)),
+        shows=frozenset({"UNACCOUNTED", "STUCK RUNNING", "MESSAGES LEFT"}),
+        scenario=an_executor_that_dies_with_its_share,
+    ),
+    "each executor counts only itself": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(running=CountsOnlyItself)),
+        shows=frozenset({"OVER RUNNING_MAX"}),
+        scenario=more_at_once_than_may_run,
+    ),
+    "tokens of the future used now": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(tokens=TokensOfTheFutureUsedNow)),
+        shows=frozenset({"TOO MANY FIRES"}),
+        scenario=more_fires_than_the_rate_allows,
+    ),
+    "forgets what is reserved": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(admit=ForgetsWhatIsReserved)),
+        shows=frozenset({"UNACCOUNTED", "MESSAGES LEFT"}),
+        scenario=more_fires_than_the_rate_allows,
+    ),
+    "held ones late": Variant(
+        rule="ADR 0021",
+        parts=Parts(judge_by_head=judged_with_held_ones_late),
+        shows=frozenset({"HELD ONE MISSED"}),
+        scenario=more_fires_than_the_rate_allows,
     ),
 }

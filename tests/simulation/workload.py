@@ -25,6 +25,7 @@ from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at
 
 TENANT = TenantId("acme")
 AUTHOR = "ana"
+ORIGIN = "https://acme.example"
 
 RATES = (1, 2, 5, 10, 15, 30)
 ZONE = "Asia/Jerusalem"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
@@ -37,6 +37,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.hostile import (
     HostileAgenda,
+    HostileBreakers,
     HostileBudgets,
     HostileLanes,
     HostileLedger,
@@ -45,22 +46,27 @@ from tests.fakes.hostile import (
     HostileRequests,
     HostileSchedules,
     HostileShards,
+    HostileShares,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_breakers import InMemoryBreakers
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_shares import InMemoryShares
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
+from tests.gates import GateParts, GatePorts, gates_of
 from tests.simulation.asked import Asking, asking_by
 from tests.simulation.callers import Callers
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
+from tests.simulation.limits import limited
 from tests.simulation.queues import RECEIVES_MAX, RECEIVES_MAX_LOW, Queues, Received
 from tests.simulation.receivers import Receivers
 from tests.simulation.record import Failure, Record
@@ -124,6 +130,7 @@ class Parts:
     judge_by_row: JudgeByRow = before_head
     judge_by_head: JudgeByHead = judge
     why_not_replayable: WhyNot = why_not_replayable
+    gates: GateParts = field(default_factory=GateParts)
 
 
 class SimulatedClock:
@@ -178,6 +185,7 @@ class World:
         visibility: int | None = None,
     ) -> None:
         self.seed, self.parts, self._visibility = seed, parts or Parts(), visibility
+        self._directed = directed
         self.scheduler = Scheduler(seed)
         self.scheduler.expected = (PuntualError,)
         random = self.scheduler.random
@@ -191,6 +199,8 @@ class World:
         self.scheduler.on_death = self._died
         self.io = Io(self.scheduler, self.faults, self.trace)
         self.clock, self.ids = SimulatedClock(self.scheduler), CountingIds()
+        self._idle: list[ExecuteOccurrence] = []
+        self._processes = 0
         self._make_fakes()
         self._make_use_cases()
 
@@ -222,6 +232,12 @@ class World:
         ).plan()
         self._plan_ticks()
         return self.finish()
+
+    def limit(self, tenant: Tenant) -> None:
+        """Register the tenant anew, and let the record know what it may not exceed."""
+        self.fake_tenants.register(tenant)
+        self.record.running_max = tenant.quotas.running_max
+        self.record.fires_per_minute_max = tenant.quotas.fires_per_minute_max
 
     def finish(self) -> Verdict:
         """Run to the end, and check."""
@@ -264,14 +280,15 @@ class World:
             visibility=self._visibility,
         )
         self.fake_tenants = InMemoryTenants()
-        self.fake_tenants.register(Tenant(tenant=TENANT))
+        self.fake_budgets, self.fake_running = InMemoryBudgets(), InMemoryShares()
+        self.fake_breakers = InMemoryBreakers()
+        self.limit(Tenant(tenant=TENANT) if self._directed else limited(self.seed))
         self.fake_agenda = parts.agenda()
         self.fake_outbox = parts.outbox(self.stream.put)
         self.fake_shards = parts.shards()
         self.fake_ledger = parts.ledger(scheduler, self.record)
         self.fake_ledger.outbox = self.fake_outbox
-        self.fake_budgets = InMemoryBudgets()
-        self.fake_requests, self.fake_budgets = InMemoryRequests(), InMemoryBudgets()
+        self.fake_requests = InMemoryRequests()
         self.fake_schedules = parts.schedules(
             scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
         )
@@ -351,12 +368,31 @@ class World:
         self.receivers = Receivers(
             self.scheduler, self.faults, self.record, self.trace, self.callers
         )
-        self.execute = parts.execute(
-            settle_message=settle_message,
+        self._settle_message = settle_message
+        self.bury = parts.bury(settle_message=settle_message)
+
+    def _new_executor(self) -> ExecuteOccurrence:
+        """Start a process: what it knows, counts and has in stock dies with it."""
+        self._processes += 1
+        chance = SeededChance(self.scheduler)
+        return self.parts.execute(
+            settle_message=self._settle_message,
             targets=self.receivers,
             chance=chance,
+            admit=gates_of(
+                GatePorts(
+                    tenants=self.fake_tenants,
+                    budgets=HostileBudgets(self.fake_budgets, self.io),
+                    shares=HostileShares(self.fake_running, self.io),
+                    breakers=HostileBreakers(self.fake_breakers, self.io),
+                ),
+                clock=self.clock,
+                ids=self.ids,
+                chance=chance,
+                holder=f"executor {self._processes}",
+                parts=self.parts.gates,
+            ),
         )
-        self.bury = parts.bury(settle_message=settle_message)
 
     def _plan_ticks(self) -> None:
         """A rule fires once a minute, anywhere inside it, sometimes twice, sometimes not."""
@@ -387,7 +423,11 @@ class World:
         return not self.relay_page(page).refused
 
     def _execute(self, batch: Sequence[Received]) -> list[Received]:
-        return self._handled(batch, lambda received: self.execute(received.envelope.message))
+        """Hand a batch to an idle process, or to a new one; one that dies is not seen again."""
+        execute = self._idle.pop() if self._idle else self._new_executor()
+        done = self._handled(batch, lambda received: execute(received.envelope.message))
+        self._idle.append(execute)
+        return done
 
     def _bury(self, batch: Sequence[Received]) -> list[Received]:
         return self._handled(batch, lambda received: self.bury(received.envelope.message))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puntual.application import codec
+from puntual.domain.breaker import Breaker
 from puntual.domain.cron_grammar import EXPRESSION_LENGTH_MAX
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
 from puntual.domain.instant import text_of
@@ -27,7 +28,9 @@ from puntual.domain.policies import (
     RunsBound,
 )
 from puntual.domain.run import RunState
+from puntual.domain.share import Share
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
+from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import Quotas
 from puntual.domain.zone_names import zone_names
 from tests.builders import (
@@ -351,6 +354,61 @@ def test_quotas_are_read_as_they_were_written_and_new_ones_have_defaults() -> No
     quotas = Quotas(schedules_max=3, running_max=5, smallest_interval=timedelta(hours=1), weight=9)
     assert codec.quotas_of_text(codec.quotas_text(quotas), schedules_max=3) == quotas
     assert codec.quotas_of_text("{}", schedules_max=3) == Quotas(schedules_max=3)
+
+
+def test_a_message_that_was_held_keeps_by_whom_and_its_tokens() -> None:
+    held = replace(
+        a_message(),
+        held_until=NINE + SECOND,
+        held_by="held by running_max",
+        holds=3,
+        tokens=("fires", "target#https://acme.example"),
+        blocked_since=NINE,
+    )
+    assert codec.message_of_body(codec.body_of(held, SECOND)) == held
+
+
+def test_a_run_that_was_held_keeps_by_whom() -> None:
+    run = replace(a_run(), held_until=NINE + SECOND, held_by="held by running_max")
+    assert codec.run_of_text(codec.run_text(run), key=KEY, write_id=run.write_id) == run
+
+
+def test_limits_of_targets_are_read_as_they_were_written() -> None:
+    limits = (
+        TargetLimit(target="https://acme.example", per_minute=60),
+        TargetLimit(target="https://acme.example:8443", running=2),
+    )
+    assert codec.target_limits_of_text(codec.target_limits_text(limits)) == limits
+    assert codec.target_limits_of_text("{}") == (), "registered before there were any"
+
+
+def test_shares_and_breakers_are_read_as_they_were_written() -> None:
+    holders = {"a1": Share(3, NINE + timedelta(milliseconds=1)), "b2": Share(1, NINE)}
+    assert codec.holders_of_text(codec.holders_text(holders)) == holders
+    breakers = {
+        "https://acme.example": Breaker(until=NINE, opened=2, probe_until=NINE + SECOND),
+        "https://b.example": Breaker(until=NINE),
+    }
+    assert codec.breakers_of_text(codec.breakers_text(breakers)) == breakers
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (codec.holders_of_text, "[]"),
+        (codec.holders_of_text, '{"a":1}'),
+        (codec.holders_of_text, '{"a":[1]}'),
+        (codec.breakers_of_text, ""),
+        (codec.breakers_of_text, '{"a":{"u":"soon","n":1,"p":null}}'),
+        (codec.target_limits_of_text, "7"),
+        (codec.target_limits_of_text, '{"limits":[{}]}'),
+    ],
+)
+def test_what_is_none_of_the_gates_rows_is_refused_as_such(
+    read: Callable[[str], object], text: str
+) -> None:
+    with pytest.raises(ValueError, match="unreadable"):
+        read(text)
 
 
 def test_a_message_that_was_parked_keeps_when_it_first_was_visible() -> None:

@@ -144,11 +144,15 @@ def test_a_tenant_that_is_not_registered_gets_nothing_delivered(
 def test_what_cannot_be_read_now_may_be_tried_again(world: World) -> None:
     world.root_secret.is_out_of_reach = True
     keyless = world.deliver.deliver(a_delivery(TARGET))
-    assert keyless == Failed(detail="the signing keys could not be read", retryable=True)
+    assert keyless == Failed(
+        detail="the signing keys could not be read", retryable=True, by_target=False
+    )
     world.clock.advance(REGISTRATION_AGE_MAX)
     world.tenants.is_out_of_reach = True
     unread = world.deliver.deliver(a_delivery(QUEUE))
-    assert unread == Failed(detail="the tenant's registration could not be read", retryable=True)
+    assert unread == Failed(
+        detail="the tenant's registration could not be read", retryable=True, by_target=False
+    )
     assert world.webhooks.deliveries == world.aws.deliveries == []
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
+from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
@@ -27,28 +28,35 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.given_zone_data import GivenZoneData
 from tests.fakes.hostile import (
     HostileAgenda,
+    HostileBreakers,
+    HostileBudgets,
     HostileLanes,
     HostileLedger,
     HostileOutbox,
     HostilePlanners,
     HostileSchedules,
     HostileShards,
+    HostileShares,
     HostileZoneReleases,
     Hostility,
     Rates,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_breakers import InMemoryBreakers
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_shares import InMemoryShares
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
+from tests.gates import GatePorts, gates_of
 from tests.zone_data import pinned_rules
 
 SHARDS = 1
@@ -71,6 +79,9 @@ class World:
     lanes: InMemoryLanes = field(default_factory=InMemoryLanes)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
+    shares: InMemoryShares = field(default_factory=InMemoryShares)
+    breakers: InMemoryBreakers = field(default_factory=InMemoryBreakers)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     zone_releases: InMemoryZoneReleases = field(default_factory=InMemoryZoneReleases)
     zone_data: GivenZoneData = field(default_factory=lambda: GivenZoneData(pinned_rules()))
@@ -83,6 +94,7 @@ class World:
     schedules: InMemorySchedules = field(init=False)
     hostility: Hostility = field(init=False)
     _settle_message: SettleMessage | None = None
+    _gates: AdmitAttempt | None = None
 
     def __post_init__(self) -> None:
         self.schedules = InMemorySchedules(agenda=self.agenda, tenants=self.tenants)
@@ -201,7 +213,26 @@ class World:
             settle_message=self.settle_message,
             targets=self.targets,
             chance=FixedChance(0.5),
+            admit=self.gates,
         )
+
+    @property
+    def gates(self) -> AdmitAttempt:
+        """One executor's, for the life of the world: they keep tokens and shares in stock."""
+        if self._gates is None:
+            self._gates = self.gates_of_another("one")
+        return self._gates
+
+    def gates_of_another(self, holder: str) -> AdmitAttempt:
+        """Give the gates of an executor of that name, with nothing in stock."""
+        ports = GatePorts(
+            tenants=self.tenants,
+            budgets=HostileBudgets(self.budgets, self.hostility),
+            shares=HostileShares(self.shares, self.hostility),
+            breakers=HostileBreakers(self.breakers, self.hostility),
+        )
+        chance = FixedChance(0.5)
+        return gates_of(ports, clock=self.clock, ids=self.ids, chance=chance, holder=holder)
 
     @property
     def bury(self) -> BuryMessage:

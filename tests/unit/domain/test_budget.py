@@ -1,6 +1,6 @@
 """Budgets: what may be used when, as tables, and the laws of a rate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 from puntual.domain.budget import (
     FIRES,
+    Block,
     Budget,
     BudgetKey,
+    block_after,
     burst_of,
+    first_of,
+    next_of,
     reserve,
+    reserve_block,
     take_up_to,
     time_of,
     waiting_in,
@@ -76,9 +81,9 @@ def test_nothing_is_granted_before_what_others_reserved() -> None:
 
 def test_tokens_taken_before_they_fall_due_are_counted_as_held() -> None:
     budget, _ = reserve(WHOLE, 6, 1, NINE)
-    assert (budget.held, waiting_in(budget, 6, NINE)) == (0, 1)
+    assert (budget.held, waiting_in(budget, 6, NINE)) == (0, 0)
     budget, _ = reserve(budget, 6, 3, NINE)
-    assert (budget.held, waiting_in(budget, 6, NINE)) == (3, 4)
+    assert (budget.held, waiting_in(budget, 6, NINE)) == (3, 3)
     assert waiting_in(budget, 6, after(25)) == 1
     assert waiting_in(budget, 6, after(3600)) == 0
 
@@ -86,6 +91,66 @@ def test_tokens_taken_before_they_fall_due_are_counted_as_held() -> None:
 def test_a_draw_takes_the_name_of_the_former_write_away() -> None:
     signed = Budget(key=KEY, taken_through=EPOCH, write_id="one")
     assert reserve(signed, 6, 1, NINE)[0].write_id == ""
+
+
+# Blocks
+
+
+def a_block(per_minute: int, size: int, *, taken_through: datetime = EPOCH) -> Block:
+    budget = replace(WHOLE, taken_through=taken_through)
+    return reserve_block(budget, per_minute, size, NINE, held=0)[1]
+
+
+def test_a_block_takes_what_it_holds_and_counts_what_waits() -> None:
+    budget, block = reserve_block(WHOLE, 6, 3, NINE, held=2)
+    assert (budget.taken_through, budget.held) == (after(30), 2)
+    assert (block.first, block.size, block.next) == (NINE, 3, 0)
+    budget, block = reserve_block(budget, 6, 1, NINE, held=1)
+    assert (block.first, budget.held) == (after(30), 4), "its own first token waits too"
+
+
+def test_the_tokens_of_a_block_fall_due_one_after_the_other() -> None:
+    block, instants = a_block(6, 3), list[datetime | None]()
+    for _ in range(4):
+        block, instant = next_of(block, NINE)
+        instants.append(instant)
+    assert instants == [NINE, after(10), after(20), None]
+    assert not block.wasted
+
+
+def test_tokens_of_a_block_are_not_saved_up() -> None:
+    block, instant = next_of(a_block(6, 9), after(35))
+    assert (instant, block.next, block.wasted) == (after(40), 5, True)
+    assert next_of(a_block(6, 3), after(35)) == (replace(a_block(6, 3), next=3, wasted=True), None)
+
+
+def test_the_first_token_of_a_block_outlives_its_drawing() -> None:
+    drawn = a_block(600, 1)
+    assert drawn.first < NINE, "it is of the burst"
+    assert first_of(drawn, after(1)) == (replace(drawn, next=1), after(1))
+    assert first_of(a_block(6, 1, taken_through=after(60)), NINE)[1] == after(60)
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "sizes"),
+    [
+        (1, [1, 1, 1]),
+        (480, [1, 2, 2]),
+        (60_000, [1, 2, 4, 8, 16, 32, 64, 128, 250, 250]),
+        (10**6, [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500]),
+    ],
+)
+def test_blocks_grow_with_use_to_a_quarter_of_a_second(per_minute: int, sizes: list[int]) -> None:
+    used: Block | None = None
+    for size in sizes:
+        assert block_after(used, per_minute) == size
+        used = replace(a_block(per_minute, size), next=size)
+    assert used is not None
+    assert block_after(replace(used, wasted=True), per_minute) == 1, "some were lost"
+    assert block_after(used, per_minute + 1) == 1, "the rate has changed"
+
+
+# Laws
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +219,23 @@ def test_the_time_of_tokens_is_never_shorter_than_the_rate_says(
 ) -> None:
     assert time_of(count, per_minute) * per_minute >= count * MINUTE
     assert (time_of(count, per_minute) - INSTANT_STEP) * per_minute < count * MINUTE
+
+
+@given(RATES, st.lists(SHORT, min_size=1, max_size=40))
+def test_blocks_keep_to_the_rate_too(per_minute: int, waits: list[timedelta]) -> None:
+    budget, block, now, instants = WHOLE, None, NINE, list[datetime]()
+    for wait in waits:
+        now += wait
+        instant = None
+        if block is not None:
+            block, instant = next_of(block, now)
+        if instant is None:
+            size = block_after(block, per_minute)
+            budget, drawn = reserve_block(budget, per_minute, size, now, held=0)
+            block, instant = first_of(drawn, now)
+        instants.append(instant)
+    assert instants == sorted(instants)
+    for start, begun in enumerate(instants):
+        for count, ended in enumerate(instants[start:], start=1):
+            window = ended - begun + INSTANT_STEP
+            assert count <= window * per_minute / MINUTE + burst_of(per_minute)

@@ -201,6 +201,34 @@ def put_if_absent(client: DynamoDBClient, table: str, item: Item, *, key: str) -
     )
 
 
+def swap_item(
+    client: DynamoDBClient, table: str, key: Item, values: Item, *, write_id: str, seen: str
+) -> bool:
+    """Set a row's values if its `write_id` is still `seen`, empty where there was no row.
+
+    False where it is not, unless the row is this very write, repeated (P9). It is an update, since
+    whoever may write a tenant's rows may update them, and nobody puts them whole.
+    """
+    values = values | {"write_id": {"S": write_id}}
+    names = {f"#{name}": name for name in values}
+    given: Item = {f":{name}": value for name, value in values.items()}
+    condition = "attribute_not_exists(#write_id)"
+    if seen:
+        condition, given[":seen"] = "#write_id = :seen", {"S": seen}
+    in_the_way = lost_to(
+        lambda: client.update_item(
+            TableName=table,
+            Key=key,
+            UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
+            ConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=given,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+    )
+    return in_the_way is None or in_the_way.get("write_id") == {"S": write_id}
+
+
 def until_nothing_is_left[R](rest: R, send: Callable[[R], R], *, what: str, sleep: Sleep) -> None:
     """Send, and send again what was left unprocessed, until all of it is done (P9).
 
@@ -266,6 +294,7 @@ class RegistrationRow(Model):
     item = UnicodeAttribute(range_key=True)
     schedules_max = NumberAttribute()
     quotas = UnicodeAttribute(default="{}")
+    target_limits = UnicodeAttribute(default="{}")
     schedules = NumberAttribute(default=0)
     targets = JSONAttribute()
     roles = JSONAttribute()

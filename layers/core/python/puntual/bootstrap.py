@@ -20,12 +20,14 @@ from botocore.config import Config
 from puntual.adapters.aws_root_secret import AwsRootSecret
 from puntual.adapters.aws_targets import AwsTargets
 from puntual.adapters.dynamodb_agenda import DynamoDbAgenda
+from puntual.adapters.dynamodb_breakers import DynamoDbBreakers
 from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
 from puntual.adapters.dynamodb_shards import DynamoDbShards
+from puntual.adapters.dynamodb_shares import DynamoDbShares
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
 from puntual.adapters.http_webhooks import HttpWebhooks
@@ -36,18 +38,22 @@ from puntual.adapters.system_chance import SystemChance
 from puntual.adapters.system_clock import SystemClock
 from puntual.adapters.system_ids import SystemIds
 from puntual.adapters.tzdata_zone_data import TzdataZoneData
+from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
+from puntual.application.circuit_breakers import CircuitBreakers
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_shard import PlanShard
 from puntual.application.ports import (
     Agenda,
+    Breakers,
     Budgets,
     Chance,
     Clock,
@@ -60,15 +66,19 @@ from puntual.application.ports import (
     RootSecret,
     Schedules,
     Shards,
+    Shares,
     Tenants,
     ZoneData,
     ZoneReleases,
 )
+from puntual.application.read_gates import ReadGates
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
+from puntual.application.running_shares import RunningShares
 from puntual.application.settle_message import SettleMessage
 from puntual.application.take_callback import TakeCallback
 from puntual.application.tick import Tick
+from puntual.application.token_blocks import TokenBlocks
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,
@@ -91,6 +101,9 @@ TRIED_TARGET_TRIES_MAX = 1
 
 IMPORT_THREADS = 4
 """Lines of an import side by side: its creates meet at the count of their tenant anyway."""
+
+HOLDER_LENGTH = 12
+"""Digits of an executor's name among the holders of shares, whose row is paid by its size."""
 
 CONNECTIONS_MAX = 32
 """An executor's batch calls side by side, each with more than one call of its own."""
@@ -286,6 +299,16 @@ def budgets() -> Budgets:
 
 
 @cache
+def shares() -> Shares:
+    return DynamoDbShares(client=dynamodb_client(), table=settings().tenants_table)
+
+
+@cache
+def breakers() -> Breakers:
+    return DynamoDbBreakers(client=dynamodb_client(), table=settings().tenants_table)
+
+
+@cache
 def agenda() -> Agenda:
     return DynamoDbAgenda(client=dynamodb_client(), table=settings().agenda_table)
 
@@ -455,12 +478,36 @@ def settle_message() -> SettleMessage:
 
 
 @cache
+def admit_attempt() -> AdmitAttempt:
+    """Give the gates of this process: what they hold of tokens and shares is its own."""
+    return AdmitAttempt(
+        known=KnownTenants(tenants=tenants(), clock=clock()),
+        breakers=CircuitBreakers(breakers=breakers(), clock=clock(), ids=ids()),
+        running=RunningShares(
+            shares=shares(),
+            clock=clock(),
+            ids=ids(),
+            holder=ids().new_id()[:HOLDER_LENGTH],
+        ),
+        tokens=TokenBlocks(draw=draw_tokens()),
+        clock=clock(),
+        chance=chance(),
+    )
+
+
+@cache
 def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
         targets=_targets(tries=TARGET_TRIES_MAX, callbacks_at=settings().callbacks_url),
         chance=chance(),
+        admit=admit_attempt(),
     )
+
+
+@cache
+def read_gates() -> ReadGates:
+    return ReadGates(budgets=budgets(), shares=shares(), breakers=breakers(), clock=clock())
 
 
 @cache

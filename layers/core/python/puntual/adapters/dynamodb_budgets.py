@@ -5,7 +5,7 @@ Rows do not expire: a tenant has as many as its registration names budgets and t
 
 from dataclasses import dataclass
 
-from puntual.aws import DynamoDBClient, Item, lost_to, unavailable_if_transient
+from puntual.aws import DynamoDBClient, Item, swap_item, unavailable_if_transient
 from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.instant import EPOCH, brief_text_of, instant_of
 
@@ -31,35 +31,19 @@ class DynamoDbBudgets:
         )
 
     def swap(self, budget: Budget, *, seen: Budget) -> bool:
-        """Update, not put: the API's function and others may update tenants' rows already."""
         values: Item = {
-            ":through": {"S": brief_text_of(budget.taken_through)},
-            ":held": {"N": str(budget.held)},
-            ":write_id": {"S": budget.write_id},
+            "taken_through": {"S": brief_text_of(budget.taken_through)},
+            "held": {"N": str(budget.held)},
         }
-        condition = "attribute_not_exists(#write_id)"
-        if seen.write_id:
-            condition = "#write_id = :seen"
-            values[":seen"] = {"S": seen.write_id}
         with unavailable_if_transient("draw from a budget"):
-            in_the_way = lost_to(
-                lambda: self.client.update_item(
-                    TableName=self.table,
-                    Key=_key_of(budget.key),
-                    UpdateExpression=(
-                        "SET #through = :through, #held = :held, #write_id = :write_id"
-                    ),
-                    ConditionExpression=condition,
-                    ExpressionAttributeNames={
-                        "#through": "taken_through",
-                        "#held": "held",
-                        "#write_id": "write_id",
-                    },
-                    ExpressionAttributeValues=values,
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+            return swap_item(
+                self.client,
+                self.table,
+                _key_of(budget.key),
+                values,
+                write_id=budget.write_id,
+                seen=seen.write_id,
             )
-        return in_the_way is None or in_the_way.get("write_id") == {"S": budget.write_id}
 
 
 def _key_of(key: BudgetKey) -> Item:

@@ -5,7 +5,12 @@ from datetime import datetime, timedelta
 
 from pynamodb.exceptions import UpdateError
 
-from puntual.application.codec import quotas_of_text, quotas_text
+from puntual.application.codec import (
+    quotas_of_text,
+    quotas_text,
+    target_limits_of_text,
+    target_limits_text,
+)
 from puntual.application.ports import TenantPage
 from puntual.aws import (
     CONDITION_FAILED,
@@ -40,6 +45,7 @@ class DynamoDbTenants:
                 actions=[
                     rows.schedules_max.set(tenant.quotas.schedules_max),
                     rows.quotas.set(quotas_text(tenant.quotas)),
+                    rows.target_limits.set(target_limits_text(tenant.target_limits)),
                     rows.targets.set(list(tenant.targets)),
                     rows.roles.set(list(tenant.roles)),
                     rows.principals.set(list(tenant.principals)),
@@ -104,4 +110,5 @@ def _tenant_of(row: RegistrationRow) -> Tenant:
         roles=tuple(row.roles),
         principals=tuple(row.principals),
         key_generation=int(row.key_generation),
+        target_limits=target_limits_of_text(row.target_limits),
     )

@@ -19,8 +19,9 @@ from itertools import accumulate, groupby, pairwise
 from typing import Any
 
 from puntual.domain.agenda import Cursor
+from puntual.domain.breaker import Breaker
 from puntual.domain.expression import Fold, Gap, Rule
-from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, SECOND, instant_of, text_of
+from puntual.domain.instant import EPOCH, FIRST_INSTANT, MILLISECOND, SECOND, instant_of, text_of
 from puntual.domain.labels import LabelFilter, Labels
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
@@ -39,8 +40,10 @@ from puntual.domain.policies import (
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.run_request import OwnedFire, RunRequest, Survey
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
+from puntual.domain.share import Share
 from puntual.domain.slot import Place
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
+from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import DEFAULT_QUOTAS, Quotas, ScheduleId, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
 from puntual.domain.zone_rules import ZoneRules
@@ -430,6 +433,14 @@ def body_of(message: Message, delay: timedelta) -> str:
         document["lost"] = message.lost_races
     if message.round:
         document["rd"] = message.round
+    if message.held_until is not None:
+        document |= {"hu": text_of(message.held_until), "hb": message.held_by}
+    if message.holds:
+        document["holds"] = message.holds
+    if message.tokens:
+        document["tokens"] = list(message.tokens)
+    if message.blocked_since is not None:
+        document["bs"] = text_of(message.blocked_since)
     if delay:
         document["delay_ms"] = _milliseconds(delay)
     return _text(document)
@@ -452,6 +463,11 @@ def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
             lost_races=read.get("lost", 0),
             enqueued_at=_instant_or_none(read.get("enq")),
             round=read.get("rd", 0),
+            held_until=_instant_or_none(read.get("hu")),
+            held_by=read.get("hb", ""),
+            holds=read.get("holds", 0),
+            tokens=tuple(read.get("tokens", ())),
+            blocked_since=_instant_or_none(read.get("bs")),
         )
         if sent_at is None:
             return message
@@ -537,8 +553,8 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `cr` cancel_requested, `why` reason, `da` died_at, `rq` requests; `tries` with their
-    number, start, end, result and, behind the first round, round.
+    not_before, `cr` cancel_requested, `hu` held_until, `hb` held_by, `why` reason, `da` died_at,
+    `rq` requests; `tries` with their number, start, end, result and, behind the first round, round.
     """
     document = _keyless_document(run.occurrence)
     document |= _common_document(
@@ -553,6 +569,8 @@ def run_text(run: Run) -> str:
         document["nb"] = text_of(run.not_before)
     if run.cancel_requested:
         document["cr"] = True
+    if run.held_until is not None:
+        document |= {"hu": text_of(run.held_until), "hb": run.held_by}
     if run.reason:
         document["why"] = run.reason
     if run.attempts:
@@ -580,6 +598,8 @@ def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
             not_before=_instant_or_none(read.get("nb")),
             authorised_version=read.get("auth"),
             cancel_requested=read.get("cr", False),
+            held_until=_instant_or_none(read.get("hu")),
+            held_by=read.get("hb", ""),
             reason=read.get("why", ""),
             attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
             died_at=_instant_or_none(read.get("da")),
@@ -758,6 +778,66 @@ def quotas_of_text(text: str, *, schedules_max: int) -> Quotas:
             ),
             weight=read.get("weight", DEFAULT_QUOTAS.weight),
         )
+
+
+def target_limits_text(limits: tuple[TargetLimit, ...]) -> str:
+    """Write limits of targets, each as `t` target, `r` per_minute and `n` running."""
+    return _text(
+        {"limits": [{"t": each.target, "r": each.per_minute, "n": each.running} for each in limits]}
+    )
+
+
+def target_limits_of_text(text: str) -> tuple[TargetLimit, ...]:
+    """Read limits; a registration of before they were written holds an empty document."""
+    with _readable("target limits"):
+        return tuple(
+            TargetLimit(target=read["t"], per_minute=read["r"], running=read["n"])
+            for read in _document(text).get("limits", ())
+        )
+
+
+def holders_text(holders: Mapping[str, Share]) -> str:
+    """Write who holds how many of a limit until when, in milliseconds since 1970."""
+    return _text(
+        {
+            holder: [share.count, (share.until - EPOCH) // MILLISECOND]
+            for holder, share in holders.items()
+        }
+    )
+
+
+def holders_of_text(text: str) -> dict[str, Share]:
+    with _readable("shares"):
+        return {
+            holder: Share(count, EPOCH + _duration_of(until))
+            for holder, (count, until) in _document(text).items()
+        }
+
+
+def breakers_text(by_target: Mapping[str, Breaker]) -> str:
+    """Write open breakers, each as `u` until, `n` how often opened, `p` probe_until."""
+    return _text(
+        {
+            target: {
+                "u": text_of(breaker.until),
+                "n": breaker.opened,
+                "p": None if breaker.probe_until is None else text_of(breaker.probe_until),
+            }
+            for target, breaker in by_target.items()
+        }
+    )
+
+
+def breakers_of_text(text: str) -> dict[str, Breaker]:
+    with _readable("breakers"):
+        return {
+            target: Breaker(
+                until=instant_of(read["u"]),
+                opened=read["n"],
+                probe_until=_instant_or_none(read["p"]),
+            )
+            for target, read in _document(text).items()
+        }
 
 
 # --- zone data --------------------------------------------------------------------------------

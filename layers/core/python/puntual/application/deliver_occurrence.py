@@ -52,7 +52,8 @@ class DeliverOccurrence:
         try:
             tenant = self._registered(delivery.occurrence.tenant, delivery.target)
         except Unavailable:
-            return Failed(detail="the tenant's registration could not be read", retryable=True)
+            detail = "the tenant's registration could not be read"
+            return Failed(detail=detail, retryable=True, by_target=False)
         if tenant is None:
             return Failed(detail="the tenant is not registered", retryable=False)
         return self.deliver_for(tenant, delivery)
@@ -85,7 +86,8 @@ class DeliverOccurrence:
         try:
             keys = keys_of(tenant, root=self.root_secret.read())
         except Unavailable:
-            return Failed(detail="the signing keys could not be read", retryable=True)
+            detail = "the signing keys could not be read"
+            return Failed(detail=detail, retryable=True, by_target=False)
         return self.webhooks.deliver(replace(delivery, keys=tuple(key.secret for key in keys)))
 
     def _registered(self, tenant: TenantId, target: Target) -> Tenant | None:

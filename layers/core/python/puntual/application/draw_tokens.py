@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from puntual.application.ports import Budgets, Clock, IdSource
-from puntual.domain.budget import Budget, BudgetKey, reserve, take_up_to
+from puntual.domain.budget import Block, Budget, BudgetKey, reserve, reserve_block, take_up_to
 from puntual.domain.errors import Unavailable
 
 DRAWS_MAX = 8
@@ -26,6 +26,13 @@ class DrawTokens:
     def reserve(self, key: BudgetKey, per_minute: int, count: int) -> datetime:
         """Take tokens, of the future too; gives when the first may be used, as `reserve` does."""
         return self._draw(key, lambda seen: reserve(seen, per_minute, count, self.clock.now()))
+
+    def block(self, key: BudgetKey, per_minute: int, size: int, *, held: int) -> Block:
+        """Take a block of tokens, and count what was held since the last one was taken."""
+        return self._draw(
+            key,
+            lambda seen: reserve_block(seen, per_minute, size, self.clock.now(), held=held),
+        )
 
     def take_up_to(self, key: BudgetKey, per_minute: int, wanted: int, *, through: datetime) -> int:
         """Take what falls due at or before `through`; gives how many, perhaps none."""

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from puntual.application.admit_attempt import AdmitAttempt, Admitted, Held
 from puntual.application.ports import Chance, Targets
 from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.callback import accepted
+from puntual.domain.errors import Unavailable
 from puntual.domain.judgement import (
     RECORD_TIME,
     Claim,
@@ -25,6 +27,7 @@ class ExecuteOccurrence:
     settle_message: SettleMessage
     targets: Targets
     chance: Chance
+    admit: AdmitAttempt
 
     def __call__(self, message: Message) -> Settled:
         """Handle one received message.
@@ -35,6 +38,27 @@ class ExecuteOccurrence:
 
     def _claim(
         self, message: Message, seen: Run | None, claim: Claim, standing: Standing
+    ) -> Settled | None:
+        """Ask the gates before the claim is written: what they hold has spent no attempt."""
+        admitted = self.admit(message, claim.run, standing.version.target)
+        if isinstance(admitted, Held):
+            held = admitted.message
+            return self.settle_message.park(held, admitted.until, why=held.held_by)
+        try:
+            settled = self._attempted(message, seen, claim, standing, admitted)
+        except Unavailable:
+            self.admit.over(admitted)
+            raise
+        self.admit.over(admitted)
+        return settled
+
+    def _attempted(
+        self,
+        message: Message,
+        seen: Run | None,
+        claim: Claim,
+        standing: Standing,
+        admitted: Admitted,
     ) -> Settled | None:
         run = self.settle_message.swap(claim.run, seen=seen, slot=claim.slot)
         if run is None:
@@ -56,7 +80,10 @@ class ExecuteOccurrence:
             deadline=deadline,
             awaits_callback=standing.policies.completion.is_by_callback,
         )
-        return self._record(message, run, self.targets.deliver(delivery), standing)
+        result = admitted.refusal or self.targets.deliver(delivery)
+        settled = self._record(message, run, result, standing)
+        self.admit.heard(admitted, result)
+        return settled
 
     def _record(
         self, message: Message, run: Run, result: DeliveryResult, standing: Standing
@@ -70,14 +97,17 @@ class ExecuteOccurrence:
             case Failed():
                 retry, chance = standing.policies.retry, self.chance.fraction()
                 outcome = failed(run, result, retry=retry, chance=chance, now=now)
+                if outcome.not_before is not None:
+                    wait = self.admit.retry_wait(run.occurrence.tenant)
+                    outcome = replace(outcome, not_before=outcome.not_before + wait)
         written = desk.record(outcome, has_slot=standing.policies.has_slot)
         if written is None:
             return None
         outcome = written
         if outcome.state is RunState.RETRY_WAIT:
             assert outcome.not_before is not None
-            # An attempt was had: nothing stalls. It may have been made for a duplicate.
-            again = replace(message, lost_races=0, round=outcome.round)
+            # It may have been made for a duplicate.
+            again = replace(message.tried(), round=outcome.round)
             parked = desk.park(again, outcome.not_before, why=outcome.state)
             return Settled(why=parked.why, keep=parked.keep, run=outcome)
         return desk.forget(message, outcome, standing)
@@ -98,6 +128,5 @@ class ExecuteOccurrence:
         if held is None:
             return None
         assert held.lease_until is not None
-        again = replace(message, lost_races=0)  # an attempt was had: nothing stalls
-        parked = desk.park(again, looks_at_lease(held.lease_until), why="accepted")
+        parked = desk.park(message.tried(), looks_at_lease(held.lease_until), why="accepted")
         return Settled(why=parked.why, keep=parked.keep, run=held)

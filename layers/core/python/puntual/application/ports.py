@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from puntual.domain import breaker, share
 from puntual.domain.agenda import Cursor
 from puntual.domain.budget import Budget, BudgetKey
 from puntual.domain.forecast import RulePage
@@ -199,6 +200,25 @@ class Budgets(Protocol):
 
         False where it is not, unless it is this very write, repeated (P9).
         """
+
+
+class Shares(Protocol):
+    """What runs of each limit on concurrency. Reads are strongly consistent."""
+
+    def read(self, key: share.ShareKey) -> share.Shares:
+        """Give the shares of a limit; where nobody took any yet, they have no write id."""
+
+    def swap(self, shares: share.Shares, *, seen: share.Shares) -> bool:
+        """Put shares as `Budgets.swap` does (P9)."""
+
+
+class Breakers(Protocol):
+    """The open breakers of each tenant. Reads are eventually consistent: a swap may lose for it."""
+
+    def read(self, tenant: TenantId) -> breaker.Breakers: ...
+
+    def swap(self, breakers: breaker.Breakers, *, seen: breaker.Breakers) -> bool:
+        """Put a tenant's breakers as `Budgets.swap` does (P9)."""
 
 
 class Agenda(Protocol):

@@ -1,10 +1,11 @@
-"""Register a tenant, or change its quotas, targets, roles and principals."""
+"""Register a tenant, or change its quotas, limits, targets, roles and principals."""
 
 from dataclasses import dataclass
 
 from puntual.application.ports import Tenants
 from puntual.domain.principal import principal_of
 from puntual.domain.target import check_target_arn
+from puntual.domain.target_limit import TargetLimit, checked_limits
 from puntual.domain.tenant import (
     DEFAULT_QUOTAS,
     PRINCIPALS_MAX,
@@ -31,6 +32,7 @@ class RegisterTenant:
         targets: tuple[str, ...] = (),
         roles: tuple[str, ...] = (),
         principals: tuple[str, ...] = (),
+        target_limits: tuple[TargetLimit, ...] = (),
     ) -> Tenant:
         """Put the registration whole; count and keys stay. Raises `Rejected`."""
         check_quotas(quotas)
@@ -47,5 +49,6 @@ class RegisterTenant:
                 targets=checked_list("targets", targets, at_most=TARGETS_MAX),
                 roles=checked_list("roles", roles, at_most=ROLES_MAX),
                 principals=checked_list("principals", principals, at_most=PRINCIPALS_MAX),
+                target_limits=checked_limits(target_limits),
             )
         )

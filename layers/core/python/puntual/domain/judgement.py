@@ -168,6 +168,8 @@ def before_row(message: Message, now: datetime) -> Park | None:
     """Judge by the message alone: nothing starts early on this clock."""
     if now < message.available_at:
         return Park(until=message.available_at, why="too early")
+    if message.held_until is not None and now < message.held_until:
+        return Park(until=message.held_until, why=message.held_by)
     return None
 
 
@@ -342,6 +344,7 @@ def _missed(message: Message, standing: Standing, now: datetime) -> End | AskAga
     """Apply the misfire policy at a first claim: the lag may have lain in the queue (E5).
 
     The one that waits for its slot is late by no fault of its own, and only `max_lateness` ends it.
+    What a gate held is late from then on; only for `max_lateness` does that time count too.
     Only what was late when the head was asked is missed: by a later instant the run may have
     become the next version's, for which it need not be late.
     """
@@ -359,11 +362,11 @@ def _missed_by(message: Message, standing: Standing, now: datetime) -> End | Non
         return None
     if misfire.max_lateness is not None and late > misfire.max_lateness:
         return End(run=_rowless(message, RunState.MISSED, "max_lateness"))
-    waiting = standing.has_waiting(message)
+    spared = now - message.starts_at <= misfire.after or standing.has_waiting(message)
     match misfire.policy:
-        case Misfire.SKIP if not waiting:
+        case Misfire.SKIP if not spared:
             return End(run=_rowless(message, RunState.MISSED, "skip"))
-        case Misfire.FIRE_ONCE if not waiting:
+        case Misfire.FIRE_ONCE if not spared:
             latest = standing.last_available(now)
             if latest is not None and latest > occurrence.scheduled_for:
                 return End(run=_rowless(message, RunState.MISSED, "fire_once"))
@@ -377,6 +380,8 @@ def _rowless(message: Message, state: RunState, reason: str) -> Run:
         available_at=message.available_at,
         enqueued_at=message.enqueued_at,
         authorised_version=message.authorised_version,
+        held_until=message.held_until,
+        held_by=message.held_by,
         reason=reason,
     )
 

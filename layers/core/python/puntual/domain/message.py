@@ -20,7 +20,9 @@ class Message:
     """`looks` counts the second looks of E6, `lost_races` the parks that E1 asks for.
 
     `enqueued_at` is when it first was visible in its lane while due; parking keeps it. `round` is
-    the one that it was sent for.
+    the one that it was sent for. A gate that held it says until when, who it was, and the `holds`
+    since an attempt was last had; `tokens` names the budgets that it holds a token of, and need not
+    draw from again. `blocked_since` is when a breaker first held this attempt.
     """
 
     occurrence: Occurrence
@@ -31,12 +33,35 @@ class Message:
     lost_races: int = 0
     enqueued_at: datetime | None = None
     round: int = 0
+    held_until: datetime | None = None
+    held_by: str = ""
+    holds: int = 0
+    tokens: tuple[str, ...] = ()
+    blocked_since: datetime | None = None
+
+    @property
+    def starts_at(self) -> datetime:
+        """From when it may run: it is not late by the time for which a gate held it."""
+        held_until = self.held_until
+        return self.available_at if held_until is None else max(self.available_at, held_until)
 
     @property
     def judged_version(self) -> int:
         """The version whose validity decides: the one that authorised it, if any (P3)."""
         authorised = self.authorised_version
         return self.occurrence.version if authorised is None else authorised
+
+    def tried(self) -> "Message":
+        """Give it after an attempt: nothing stalls, and the next one needs tokens of its own."""
+        return replace(
+            self,
+            lost_races=0,
+            held_until=None,
+            held_by="",
+            holds=0,
+            tokens=(),
+            blocked_since=None,
+        )
 
     def enqueued(self, visible_at: datetime) -> "Message":
         """Remember when it first was visible while due; the queue's clock may be a little early."""

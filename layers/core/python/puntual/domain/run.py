@@ -58,6 +58,7 @@ class Run:
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
     What a caller asked for is RETRY_WAIT without an attempt until it is claimed.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
+    `held_until` and `held_by` tell which gate held its first attempt last, and until when.
     `write_id` names the write that made it so (P9). `died_at` is when it became DEAD. `requests`
     are the marks of those that opened its rounds and may be repeated, the newest last.
     """
@@ -73,6 +74,8 @@ class Run:
     not_before: datetime | None = None
     authorised_version: int | None = None
     cancel_requested: bool = False
+    held_until: datetime | None = None
+    held_by: str = ""
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
     died_at: datetime | None = None

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import text_of
 from puntual.domain.occurrence import Occurrence
+from puntual.domain.target_limit import origin_of
 from puntual.domain.tenant import Tenant
 
 TIMEOUT_DEFAULT = timedelta(seconds=10)
@@ -243,6 +244,11 @@ def why_unregistered(target: Target, tenant: Tenant) -> str | None:
     return None
 
 
+def limited_name_of(target: Target) -> str:
+    """Give what a target's limits and its breaker are kept under: its origin, or its ARN."""
+    return origin_of(target.url) if isinstance(target, WebhookTarget) else target.arn
+
+
 def payload_bytes_max_of(target: Target) -> int:
     """Give the longest payload that a target takes, once its placeholders are replaced."""
     if isinstance(target, WebhookTarget):
@@ -326,11 +332,15 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The target did not take it; `detail` holds neither payload nor answer body."""
+    """The target did not take it; `detail` holds neither payload nor answer body.
+
+    `by_target` is False where it was never asked, since something of ours was out of reach.
+    """
 
     detail: str
     retryable: bool
     retry_after: timedelta | None = None
+    by_target: bool = True
 
 
 DeliveryResult = Delivered | Accepted | Failed

@@ -7,6 +7,7 @@ from typing import NewType
 
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import DAY, MINUTE, SECOND
+from puntual.domain.target_limit import TargetLimit
 
 TenantId = NewType("TenantId", str)
 ScheduleId = NewType("ScheduleId", str)
@@ -94,6 +95,11 @@ class Tenant:
     roles: tuple[str, ...] = ()
     principals: tuple[str, ...] = ()
     key_generation: int = 1
+    target_limits: tuple[TargetLimit, ...] = ()
+
+    def limit_of(self, target: str) -> TargetLimit | None:
+        """Give what limits a target, by its origin or ARN."""
+        return next((limit for limit in self.target_limits if limit.target == target), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

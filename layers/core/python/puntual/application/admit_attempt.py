@@ -1,0 +1,204 @@
+"""The gates between a claim that may be made and its write: breaker, concurrency, rates.
+
+What they hold waits, and says by whom; nothing is refused and no attempt is spent. Breaker first,
+since what it holds must take no room; room before tokens, since a token is used once; the probe
+last, since only one goes out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from puntual.application.circuit_breakers import CircuitBreakers
+from puntual.application.known_tenants import KnownTenants
+from puntual.application.ports import Chance, Clock
+from puntual.application.running_shares import RunningShares
+from puntual.application.token_blocks import TokenBlocks
+from puntual.domain.breaker import HELD_MAX, blames_target
+from puntual.domain.budget import FIRES, RETRIES, BudgetKey
+from puntual.domain.errors import Unavailable
+from puntual.domain.gate import (
+    BY_BREAKER,
+    BY_FIRES,
+    BY_RUNNING,
+    BY_TARGET_RATE,
+    BY_TARGET_RUNNING,
+    Limit,
+    hold_of,
+    on_the_millisecond,
+)
+from puntual.domain.message import Message
+from puntual.domain.run import Run
+from puntual.domain.share import RUNNING, ShareKey
+from puntual.domain.target import DeliveryResult, Failed, Target, limited_name_of
+from puntual.domain.tenant import Tenant, TenantId
+
+BREAKER_OPEN = Failed(
+    detail="the target's circuit breaker is open", retryable=True, by_target=False
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Park this message until it says, and ask again then."""
+
+    message: Message
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The attempt may begin; whoever was told so must say what came of it, and that it is over.
+
+    A `refusal` is what comes of it, without a call.
+    """
+
+    tenant: TenantId
+    target: str
+    lease_until: datetime
+    entered: tuple[tuple[ShareKey, int], ...] = ()
+    is_probe: bool = False
+    refusal: Failed | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitAttempt:
+    """A tenant without limits pays two cached reads, and no write until its targets fail."""
+
+    known: KnownTenants
+    breakers: CircuitBreakers
+    running: RunningShares
+    tokens: TokenBlocks
+    clock: Clock
+    chance: Chance
+
+    def __call__(self, message: Message, claim: Run, target: Target) -> Held | Admitted:
+        """Ask all gates for an attempt that is about to be claimed. Raises `Unavailable`."""
+        assert claim.lease_until is not None
+        owner, name = message.occurrence.tenant, limited_name_of(target)
+        tenant = self.known.of(owner)
+        blocked = self.breakers.blocked_until(owner, name)
+        if blocked is not None:
+            return self._blocked(message, claim, name, blocked)
+        admitted = Admitted(tenant=owner, target=name, lease_until=claim.lease_until)
+        if tenant is not None:
+            limited = self._within_limits(message, claim, tenant, admitted)
+            if isinstance(limited, Held):
+                return limited
+            admitted = limited
+        if not self.breakers.is_open(owner, name):
+            return admitted
+        return self._probing(message, claim, admitted)
+
+    def heard(self, admitted: Admitted, result: DeliveryResult) -> None:
+        """Note how the target answered."""
+        tell = self.breakers.failed if blames_target(result) else self.breakers.answered
+        if isinstance(result, Failed) and not result.by_target:
+            return
+        tell(admitted.tenant, admitted.target, probe=admitted.is_probe)
+
+    def over(self, admitted: Admitted) -> None:
+        """Give the attempt's room back."""
+        for key, limit in admitted.entered:
+            self.running.leave(key, limit, lease_until=admitted.lease_until)
+
+    def retry_wait(self, owner: TenantId) -> timedelta:
+        """Give what a retry must wait beside its backoff, so that a tenant's are spread.
+
+        It is never refused: where its budget is out of reach, it waits for its backoff alone.
+        """
+        try:
+            tenant = self.known.of(owner)
+            if tenant is None:
+                return timedelta(0)
+            key = BudgetKey(tenant=owner, name=RETRIES)
+            free_at = self.tokens.take(key, tenant.quotas.retries_per_minute)
+        except Unavailable:
+            return timedelta(0)
+        return max(timedelta(0), on_the_millisecond(free_at) - self.clock.now())
+
+    def _blocked(
+        self, message: Message, claim: Run, target: str, until: datetime
+    ) -> Held | Admitted:
+        """Hold a message; what it had of the target's rate lapses, or all would go out at once."""
+        now = self.clock.now()
+        since = message.blocked_since or now
+        if now - since >= HELD_MAX:
+            assert claim.lease_until is not None
+            owner = message.occurrence.tenant
+            return Admitted(
+                tenant=owner, target=target, lease_until=claim.lease_until, refusal=BREAKER_OPEN
+            )
+        without = tuple(name for name in message.tokens if name != f"target#{target}")
+        blocked = replace(message, tokens=without, blocked_since=since)
+        return self._held(blocked, BY_BREAKER, until)
+
+    def _within_limits(
+        self, message: Message, claim: Run, tenant: Tenant, admitted: Admitted
+    ) -> Held | Admitted:
+        for limit in _running_limits(tenant, admitted.target):
+            key = ShareKey(tenant=tenant.tenant, name=limit.name)
+            if not self.running.enter(key, limit.most, lease_until=admitted.lease_until):
+                self.over(admitted)
+                return self._held(message, limit.gate, self.clock.now())
+            admitted = replace(admitted, entered=(*admitted.entered, (key, limit.most)))
+        try:
+            held = self._over_rate(message, claim, tenant, admitted.target)
+        except Unavailable:
+            self.over(admitted)
+            raise
+        if held is not None:
+            self.over(admitted)
+            return held
+        return admitted
+
+    def _over_rate(self, message: Message, claim: Run, tenant: Tenant, target: str) -> Held | None:
+        """Take what the message has no token of; it waits for the last of them, once."""
+        until, by, tokens = None, "", message.tokens
+        for limit in _rate_limits(tenant, target, is_first=claim.attempt == 1):
+            if limit.name in tokens:
+                continue
+            key = BudgetKey(tenant=tenant.tenant, name=limit.name)
+            usable_at = on_the_millisecond(self.tokens.take(key, limit.most))
+            tokens = (*tokens, limit.name)
+            # The clock after the draw, which took its time.
+            if usable_at > (until or self.clock.now()):
+                until, by = usable_at, limit.gate
+        if until is None:
+            return None
+        held = replace(message, held_until=until, held_by=by, tokens=tokens)
+        return Held(message=held, until=until)
+
+    def _probing(self, message: Message, claim: Run, admitted: Admitted) -> Held | Admitted:
+        owner, target, until = admitted.tenant, admitted.target, admitted.lease_until
+        try:
+            if self.breakers.probe(owner, target, until=until):
+                return replace(admitted, is_probe=True)
+        except Unavailable:
+            self.over(admitted)
+            raise
+        self.over(admitted)
+        return self._blocked(message, claim, target, self.clock.now())
+
+    def _held(self, message: Message, gate: str, until: datetime) -> Held:
+        """Hold it beyond an instant by a wait that grows, so that not all come back together."""
+        ends = hold_of(until, holds=message.holds, chance=self.chance.fraction())
+        held = replace(message, held_until=ends, held_by=gate, holds=message.holds + 1)
+        return Held(message=held, until=ends)
+
+
+def _running_limits(tenant: Tenant, target: str) -> Iterator[Limit]:
+    if tenant.quotas.running_max is not None:
+        yield Limit(RUNNING, tenant.quotas.running_max, BY_RUNNING)
+    limit = tenant.limit_of(target)
+    if limit is not None and limit.running is not None:
+        yield Limit(limit.name, limit.running, BY_TARGET_RUNNING)
+
+
+def _rate_limits(tenant: Tenant, target: str, *, is_first: bool) -> Iterator[Limit]:
+    """Only first claims are fires; every attempt counts for its target."""
+    if is_first and tenant.quotas.fires_per_minute_max is not None:
+        yield Limit(FIRES, tenant.quotas.fires_per_minute_max, BY_FIRES)
+    limit = tenant.limit_of(target)
+    if limit is not None and limit.per_minute is not None:
+        yield Limit(limit.name, limit.per_minute, BY_TARGET_RATE)

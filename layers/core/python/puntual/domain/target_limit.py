@@ -1,0 +1,87 @@
+"""What a tenant's registration allows of one target, however many schedules share it."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from puntual.domain.errors import Rejected
+
+TARGET_LIMITS_MAX = 50
+PER_MINUTE_LIMIT = 1_000_000
+RUNNING_LIMIT = 10_000
+
+TARGET_ALLOWED = "an origin such as https://acme.example:8443, in lower case, or a target's ARN"
+
+PORT_MAX = 65_535
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:(?P<port>\d{1,5}))?",
+    re.ASCII,
+)
+_ARN = re.compile(r"arn:aws[a-z-]*:(sqs|sns|events|lambda|states):[!-~]{1,300}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetLimit:
+    """At most so many attempts a minute and at once; None is no limit.
+
+    `target` is a URL's origin without its scheme's own port, or an ARN.
+    """
+
+    target: str
+    per_minute: int | None = None
+    running: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What its budget and its shares are called."""
+        return f"target#{self.target}"
+
+
+def origin_of(url: str) -> str:
+    """Give the origin of a URL that was checked, as limits and breakers name it."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    host = f"[{host}]" if ":" in host else host
+    port = parts.port
+    is_default = port is None or port == _DEFAULT_PORTS.get(parts.scheme)
+    return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
+
+
+def checked_limits(limits: tuple[TargetLimit, ...]) -> tuple[TargetLimit, ...]:
+    """Check a registration's limits of targets; raises `Rejected`."""
+    if len(limits) > TARGET_LIMITS_MAX:
+        raise Rejected("target_limits", f"{len(limits)} limits", f"at most {TARGET_LIMITS_MAX}")
+    seen = set[str]()
+    for number, limit in enumerate(limits):
+        _check(f"target_limits.{number}", limit)
+        if limit.target in seen:
+            raise Rejected(f"target_limits.{number}.target", limit.target, "each target once")
+        seen.add(limit.target)
+    return limits
+
+
+def _check(field: str, limit: TargetLimit) -> None:
+    _check_target(f"{field}.target", limit.target)
+    if limit.per_minute is None and limit.running is None:
+        raise Rejected(f"{field}.per_minute", None, "per_minute, running or both")
+    for name, value, most in (
+        ("per_minute", limit.per_minute, PER_MINUTE_LIMIT),
+        ("running", limit.running, RUNNING_LIMIT),
+    ):
+        if value is not None and not 1 <= value <= most:
+            raise Rejected(f"{field}.{name}", value, f"1 to {most}")
+
+
+def _check_target(field: str, target: str) -> None:
+    origin = _ORIGIN.fullmatch(target)
+    if origin is None:
+        if not _ARN.fullmatch(target):
+            raise Rejected(field, target, TARGET_ALLOWED)
+        return
+    port = origin["port"]
+    if port is not None and (
+        not 1 <= int(port) <= PORT_MAX or int(port) == _DEFAULT_PORTS[origin["scheme"]]
+    ):
+        allowed = f"{TARGET_ALLOWED}; without the port that its scheme has anyway"
+        raise Rejected(field, target, allowed)
