@@ -110,6 +110,7 @@ class Bench:
             clock=self.clock,
             ids=self.ids,
             horizon=HORIZON,
+            weight_of=lambda _: 1,
         )
 
     def execute_occurrence(self, versions: VersionCache) -> ExecuteOccurrence:

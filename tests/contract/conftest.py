@@ -15,6 +15,7 @@ from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
+from puntual.adapters.dynamodb_seats import DynamoDbSeats
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
@@ -27,6 +28,7 @@ from puntual.application.ports import (
     Ledger,
     Outbox,
     Schedules,
+    Seats,
     Shards,
     Tenants,
     ZoneReleases,
@@ -41,6 +43,7 @@ from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
+from tests.fakes.in_memory_seats import InMemorySeats
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
@@ -54,6 +57,7 @@ class World:
     schedules: Schedules
     tenants: Tenants
     budgets: Budgets
+    seats: Seats
     agenda: Agenda
     outbox: Outbox
     ledger: Ledger
@@ -111,6 +115,7 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             schedules=schedules,
             tenants=DynamoDbTenants(table="tenants"),
             budgets=DynamoDbBudgets(client=dynamodb, table="tenants"),
+            seats=DynamoDbSeats(client=dynamodb, table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(
@@ -147,6 +152,7 @@ def _in_memory() -> World:
         schedules=InMemorySchedules(agenda=agenda, tenants=tenants),
         tenants=tenants,
         budgets=InMemoryBudgets(),
+        seats=InMemorySeats(),
         agenda=agenda,
         outbox=InMemoryOutbox(),
         ledger=InMemoryLedger(),

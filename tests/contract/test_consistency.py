@@ -6,7 +6,7 @@ import pytest
 
 from puntual.domain.budget import FIRES, BudgetKey
 from puntual.domain.schedule import ScheduleKey
-from tests.builders import NINE, SCHEDULE, TENANT, an_occurrence
+from tests.builders import NINE, SCHEDULE, TENANT, a_cursor, an_occurrence
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import recording
 
@@ -20,6 +20,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("GetItem", lambda world: world.schedules.version(KEY, 1)),
         ("BatchGetItem", lambda world: world.schedules.heads([KEY])),
         ("Query", lambda world: world.agenda.due(0, NINE, limit=1)),
+        ("Query", lambda world: world.agenda.due(0, NINE, limit=1, behind=a_cursor())),
         ("Query", lambda world: world.outbox.left(0, written_before=NINE, limit=1)),
         ("GetItem", lambda world: world.ledger.read(an_occurrence().key)),
         ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),

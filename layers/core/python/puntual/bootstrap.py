@@ -24,6 +24,7 @@ from puntual.adapters.dynamodb_budgets import DynamoDbBudgets
 from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
+from puntual.adapters.dynamodb_seats import DynamoDbSeats
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.dynamodb_zone_releases import DynamoDbZoneReleases
@@ -57,6 +58,7 @@ from puntual.application.ports import (
     Planners,
     RootSecret,
     Schedules,
+    Seats,
     Shards,
     Tenants,
     ZoneData,
@@ -65,6 +67,8 @@ from puntual.application.ports import (
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.settle_message import SettleMessage
+from puntual.application.share_executors import ShareExecutors
+from puntual.application.tenant_weights import TenantWeights
 from puntual.application.tick import Tick
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
@@ -155,6 +159,11 @@ class Settings:
     def queue_urls(self) -> dict[Lane, str]:
         """All three: who sends to one lane may have to send to any."""
         return {lane: self._text(f"{lane.name}_QUEUE_URL") for lane in Lane}
+
+    @property
+    def executors(self) -> dict[Lane, int]:
+        """How many executors each lane may run at once."""
+        return {lane: self._count(f"{lane.name}_EXECUTORS") for lane in Lane}
 
     @property
     def planner_function(self) -> str:
@@ -276,6 +285,11 @@ def budgets() -> Budgets:
 
 
 @cache
+def seats() -> Seats:
+    return DynamoDbSeats(client=dynamodb_client(), table=settings().tenants_table)
+
+
+@cache
 def agenda() -> Agenda:
     return DynamoDbAgenda(client=dynamodb_client(), table=settings().agenda_table)
 
@@ -364,6 +378,11 @@ def draw_tokens() -> DrawTokens:
 
 
 @cache
+def tenant_weights() -> TenantWeights:
+    return TenantWeights(tenants=tenants(), clock=clock())
+
+
+@cache
 def plan_cursors() -> PlanCursors:
     return PlanCursors(
         schedules=schedules(),
@@ -423,6 +442,7 @@ def plan_shard() -> PlanShard:
         clock=clock(),
         ids=ids(),
         horizon=settings().horizon,
+        weight_of=tenant_weights(),
     )
 
 
@@ -439,6 +459,19 @@ def execute_occurrence() -> ExecuteOccurrence:
         settle_message=settle_message(),
         targets=_targets(tries=TARGET_TRIES_MAX),
         chance=chance(),
+    )
+
+
+@cache
+def share_executors() -> ShareExecutors:
+    """One for the life of the process: an executor is who holds a seat."""
+    return ShareExecutors(
+        seats=seats(),
+        weight_of=tenant_weights(),
+        clock=clock(),
+        chance=chance(),
+        owner=ids().new_id(),
+        executors=settings().executors,
     )
 
 

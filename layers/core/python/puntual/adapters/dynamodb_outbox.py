@@ -28,6 +28,9 @@ class DynamoDbOutbox:
             "body": {"B": packed_page(page)},
             "written_at": {"S": text_of(page.written_at)},
         }
+        if page.carried:
+            # Beside the body, so that the relay passes it over without unpacking it.
+            item["carried"] = {"S": "planner"}
         with unavailable_if_transient("put a page"):
             put_if_absent(self.client, self.table, item, key="page")
 

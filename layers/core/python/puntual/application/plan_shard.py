@@ -1,12 +1,16 @@
 """A planner's pass over one shard: announce, read each bucket until it is empty, close the old."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import batched, count
 
 from puntual.application.plan_cursors import NextFires, PlanCursors, Work
 from puntual.application.ports import Agenda, Clock, IdSource, Outbox, Shards
 from puntual.application.relay_page import RelayPage
+from puntual.domain.agenda import Cursor
+from puntual.domain.errors import Unavailable
+from puntual.domain.fairness import QUANTUM, Turn, WeightOf
 from puntual.domain.instant import MINUTE, minute_of
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX
 from puntual.domain.shard import CLOSE_AFTER, LEASE, Shard
@@ -15,6 +19,10 @@ PAGE_LEFT_AFTER = timedelta(seconds=60)
 """Age from which a page counts as left over by the relay."""
 
 PAGES_RELAYED_MAX = 100
+
+READ_BEHIND = 1_000
+"""Cursors per read while some are put off: others lie scattered among them."""
+
 LEASE_RENEWED_AFTER = LEASE / 3
 
 
@@ -28,6 +36,7 @@ class PlanReport:
     planned: int = 0
     spans: int = 0
     quarantined: int = 0
+    carried: int = 0
     relayed: int = 0
     completed_through: datetime | None = None
     drained_through: datetime | None = None
@@ -36,6 +45,18 @@ class PlanReport:
         self.planned += len(work.planned)
         self.spans += len(work.spans)
         self.quarantined += len(work.quarantined)
+
+
+@dataclass(slots=True, kw_only=True)
+class Walk:
+    """What a pass knows while it walks through its buckets, in one round after the other."""
+
+    shard: int
+    owner: str
+    deadline: datetime
+    renewed_at: datetime
+    emptied: dict[datetime, datetime] = field(default_factory=dict)
+    next_fires: NextFires = field(default_factory=NextFires)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +69,8 @@ class PlanShard:
     clock: Clock
     ids: IdSource
     horizon: timedelta
+    weight_of: WeightOf
+    quantum: int = QUANTUM
 
     def __call__(self, shard: int, *, deadline: datetime) -> PlanReport:
         """Plan what is due within the horizon; stops at `deadline`, and the next pass goes on.
@@ -74,26 +97,81 @@ class PlanShard:
     def _plan_buckets(
         self, row: Shard, owner: str, through: datetime, deadline: datetime, report: PlanReport
     ) -> dict[datetime, datetime]:
-        """Plan every bucket up to `through`; gives when each was last seen to be empty."""
-        emptied: dict[datetime, datetime] = {}
-        memo = NextFires()
-        lease_renewed_at = self.clock.now()
-        for bucket in _minutes(row.drained_through, through):
-            report.buckets += 1
-            while True:
-                now = self.clock.now()
-                if now >= deadline:
-                    return emptied
-                if now - lease_renewed_at > LEASE_RENEWED_AFTER:
-                    if not self._lease(row.shard, owner, now):
-                        return emptied
-                    lease_renewed_at = now
-                cursors = self.agenda.due(row.shard, bucket, limit=OCCURRENCES_PER_PAGE_MAX)
-                if not cursors:
-                    emptied[bucket] = now
-                    break
-                report.count(self.plan_cursors.plan(row.shard, cursors, next_fires=memo))
-        return emptied
+        """Plan every bucket up to `through`; gives when each was last seen to be empty.
+
+        In rounds, so that a tenant with much to plan in one bucket holds up no other: what is
+        beyond its turn waits until every bucket has been walked through.
+        """
+        walk = Walk(shard=row.shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
+        buckets = tuple(_minutes(row.drained_through, through))
+        for round_ in count():
+            put_off = []
+            for bucket in buckets:
+                if round_ == 0:
+                    report.buckets += 1
+                walked = self._walk_through(bucket, round_, walk, report)
+                if walked is None:
+                    return walk.emptied
+                if not walked:
+                    put_off.append(bucket)
+            if not put_off:
+                break
+            buckets = tuple(put_off)
+        return walk.emptied
+
+    def _walk_through(
+        self, bucket: datetime, round_: int, walk: Walk, report: PlanReport
+    ) -> bool | None:
+        """Plan a turn of each tenant; True if the bucket is empty then, None if the pass ends."""
+        turn = Turn(round=round_, quantum=self.quantum, weight_of=self.weight_of)
+        behind: Cursor | None = None
+        while True:
+            seen_at = self.clock.now()
+            if not self._goes_on(walk):
+                return None
+            limit = OCCURRENCES_PER_PAGE_MAX if behind is None else READ_BEHIND
+            cursors = self.agenda.due(walk.shard, bucket, limit=limit, behind=behind)
+            if not cursors:
+                break
+            chosen, put_off = turn.split(cursors)
+            for some in batched(chosen, OCCURRENCES_PER_PAGE_MAX, strict=False):
+                if not self._goes_on(walk):
+                    return None
+                self._plan(some, round_, walk, report)
+            if put_off:
+                behind = put_off[-1]
+        if behind is None:
+            walk.emptied[bucket] = seen_at
+        return behind is None
+
+    def _plan(self, cursors: Sequence[Cursor], round_: int, walk: Walk, report: PlanReport) -> None:
+        """Plan a page. What is beyond a first turn is carried, past the queue that others are in.
+
+        The relay takes pages in the order in which they were written: a storm that went through it
+        would hold up what is written after it, and be due only then.
+        """
+        carried = round_ > 0
+        work = self.plan_cursors.plan(
+            walk.shard, cursors, next_fires=walk.next_fires, carried=carried
+        )
+        report.count(work)
+        if work.page is None or not carried:
+            return
+        try:
+            report.carried += self.relay_page(work.page).sent
+        except Unavailable:
+            return  # It stays in the outbox, and is relayed with what is left.
+
+    def _goes_on(self, walk: Walk) -> bool:
+        """Tell whether there is time left, and the shard is still ours."""
+        now = self.clock.now()
+        if now >= walk.deadline:
+            return False
+        if now - walk.renewed_at > LEASE_RENEWED_AFTER:
+            if not self._lease(walk.shard, walk.owner, now):
+                return False
+            walk.renewed_at = now
+        return True
 
     def _relay_left(self, shard: int, report: PlanReport) -> None:
         """Relay what the relay left: nothing depends on the stream alone."""

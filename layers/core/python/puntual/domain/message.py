@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.page import Planned
+from puntual.domain.tenant import TenantId
 
 PARK_MAX = timedelta(seconds=900)
 """The longest delay a queue gives to a message; longer waits hop."""
@@ -13,6 +14,14 @@ PARK_MAX = timedelta(seconds=900)
 PARK_MIN = timedelta(seconds=1)
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """What a tenant has in one lane: what contends with the others' for its executors."""
+
+    tenant: TenantId
+    lane: Lane
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,10 @@ class Message:
     looks: int = 0
     lost_races: int = 0
     enqueued_at: datetime | None = None
+
+    @property
+    def crowd(self) -> Crowd:
+        return Crowd(tenant=self.occurrence.tenant, lane=self.lane)
 
     @property
     def judged_version(self) -> int:

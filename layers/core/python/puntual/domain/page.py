@@ -28,12 +28,16 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Content-addressed (P2): the same occurrences make the same page, whoever writes it."""
+    """Content-addressed (P2): the same occurrences make the same page, whoever writes it.
+
+    One that is `carried` is taken to its lanes by the planner that wrote it, and not by the relay.
+    """
 
     shard: int
     bucket: datetime
     planned: tuple[Planned, ...]
     written_at: datetime
+    carried: bool = False
 
     @property
     def id(self) -> str:
