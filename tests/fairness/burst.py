@@ -168,7 +168,8 @@ class Burst:
         self.outbox = self._paced("outbox", InMemoryOutbox(self._stream))
         self.ledger = self._paced("ledger", InMemoryLedger())
         self.shards = self._paced("shards", self._shards)
-        self.seats = self._paced("seats", InMemorySeats())
+        self._seats = InMemorySeats()
+        self.seats = self._paced("seats", self._seats)
         self.lanes = self.parts.lanes(cast("SQSClient", self))
         self.queues = {
             lane: FairQueue(self.scheduler, self._handle, executors=self.setup.executors)
@@ -240,6 +241,9 @@ class Burst:
             tenant = TenantId(arrival.tenant)
             weight = self.setup.weights.get(tenant, 1)
             self._tenants.register(Tenant(tenant=tenant, quotas=Quotas(weight=weight)))
+            for lane in Lane if tenant != NOISY else ():
+                # They were there before; what the noisy one does, it does for the first time.
+                self._seats.note_quick(Crowd(tenant=tenant, lane=lane), until=instant_at(ENDS))
             for number in range(arrival.count):
                 fire = instant_at(arrival.at + number * arrival.every)
                 self._add(_a_version(tenant, f"{arrival.at}-{number}", fire), fire, arrival)

@@ -634,7 +634,7 @@ VARIANTS: dict[str, Variant] = {
         rule="P4",
         parts=Parts(plan_shard=ClosesWhatItPutOff),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(),
+        seeds=(0, 10, 16),
     ),
     "swaps whatever is there": Variant(
         rule="P5",

@@ -1,7 +1,7 @@
 """Who may hold an executor: each test has as many of them as it names, with a clock in common."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
@@ -271,7 +271,5 @@ def test_a_seat_that_could_not_be_renewed_is_told_of() -> None:
     lane = LaneOfExecutors()
     share = lane.shares[0]
     share.admit(a_crowd())
-    failing = AbsentSeats()
-    object.__setattr__(share, "seats", failing)
     with pytest.raises(Unavailable):
-        share.renew()
+        replace(share, seats=AbsentSeats()).renew()
