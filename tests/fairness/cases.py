@@ -135,8 +135,9 @@ def lanes_without_groups(client: SQSClient) -> Lanes:
 class CarriesNothing(PlanShard):
     """Leaves every page to the relay."""
 
-    def _plan(self, cursors: Any, _round: int, walk: Any, report: Any) -> None:
-        PlanShard._plan(self, cursors, 0, walk, report)
+    def _plan(self, cursors: Any, at: Any, report: Any, *, carried: bool) -> None:
+        assert carried in {True, False}
+        super()._plan(cursors, at, report, carried=False)
 
 
 class SeatsForAll(ShareExecutors):

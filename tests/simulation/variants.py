@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors, Work
-from puntual.application.plan_shard import PlanReport, PlanShard, Walk
+from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage, RelayReport
 from puntual.application.settle_message import Settled, SettleMessage
 from puntual.domain.agenda import Cursor, cursor_at
@@ -172,12 +173,10 @@ class ClosesBucketsAtOnce(InMemoryShards):
 
 
 class ClosesWhatItPutOff(PlanShard):
-    def _walk_through(
-        self, bucket: datetime, round_: int, walk: Walk, report: PlanReport
-    ) -> bool | None:
-        walked = super()._walk_through(bucket, round_, walk, report)
+    def _walk_through(self, bucket: datetime, round_: int, at: Any, report: Any) -> bool | None:
+        walked = super()._walk_through(bucket, round_, at, report)
         if walked is not None:
-            walk.emptied[bucket] = self.clock.now()
+            at.emptied[bucket] = self.clock.now()
             return True
         return None
 

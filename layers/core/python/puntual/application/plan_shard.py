@@ -47,16 +47,18 @@ class PlanReport:
         self.quarantined += len(work.quarantined)
 
 
-@dataclass(slots=True, kw_only=True)
-class Walk:
-    """What a pass knows while it walks through its buckets, in one round after the other."""
+@dataclass(slots=True)
+class _Pass:
+    """How far a pass over a shard may go and has come."""
 
     shard: int
     owner: str
     deadline: datetime
     renewed_at: datetime
     emptied: dict[datetime, datetime] = field(default_factory=dict)
-    next_fires: NextFires = field(default_factory=NextFires)
+    """When each bucket was last seen to be empty."""
+
+    memo: NextFires = field(default_factory=NextFires)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +87,9 @@ class PlanShard:
         report.leased = True
         through = now + self.horizon
         self.shards.announce(shard, through)
-        emptied = self._plan_buckets(row, owner, through, deadline, report)
-        self._close(row, through, emptied, report)
+        at = _Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
+        self._plan_buckets(at, row.drained_through, through, report)
+        self._close(row, through, at.emptied, report)
         self._relay_left(shard, report)
         self.shards.release(shard, owner=owner)
         return report
@@ -95,65 +98,61 @@ class PlanShard:
         return self.shards.lease(shard, owner=owner, now=now, until=now + LEASE)
 
     def _plan_buckets(
-        self, row: Shard, owner: str, through: datetime, deadline: datetime, report: PlanReport
-    ) -> dict[datetime, datetime]:
-        """Plan every bucket up to `through`; gives when each was last seen to be empty.
+        self, at: _Pass, first: datetime, through: datetime, report: PlanReport
+    ) -> None:
+        """Plan what is due in every bucket up to `through`.
 
         In rounds, so that a tenant with much to plan in one bucket holds up no other: what is
         beyond its turn waits until every bucket has been walked through.
         """
-        walk = Walk(shard=row.shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
-        buckets = tuple(_minutes(row.drained_through, through))
+        buckets = tuple(_minutes(first, through))
         for round_ in count():
             put_off = []
             for bucket in buckets:
-                if round_ == 0:
-                    report.buckets += 1
-                walked = self._walk_through(bucket, round_, walk, report)
-                if walked is None:
-                    return walk.emptied
-                if not walked:
+                report.buckets += round_ == 0
+                emptied = self._walk_through(bucket, round_, at, report)
+                if emptied is None:
+                    return
+                if not emptied:
                     put_off.append(bucket)
             if not put_off:
-                break
+                return
             buckets = tuple(put_off)
-        return walk.emptied
 
     def _walk_through(
-        self, bucket: datetime, round_: int, walk: Walk, report: PlanReport
+        self, bucket: datetime, round_: int, at: _Pass, report: PlanReport
     ) -> bool | None:
         """Plan a turn of each tenant; True if the bucket is empty then, None if the pass ends."""
         turn = Turn(round=round_, quantum=self.quantum, weight_of=self.weight_of)
         behind: Cursor | None = None
         while True:
-            seen_at = self.clock.now()
-            if not self._goes_on(walk):
+            now = self.clock.now()
+            if not self._goes_on(at, now):
                 return None
             limit = OCCURRENCES_PER_PAGE_MAX if behind is None else READ_BEHIND
-            cursors = self.agenda.due(walk.shard, bucket, limit=limit, behind=behind)
+            cursors = self.agenda.due(at.shard, bucket, limit=limit, behind=behind)
             if not cursors:
                 break
             chosen, put_off = turn.split(cursors)
             for some in batched(chosen, OCCURRENCES_PER_PAGE_MAX, strict=False):
-                if not self._goes_on(walk):
+                if not self._goes_on(at, self.clock.now()):
                     return None
-                self._plan(some, round_, walk, report)
+                self._plan(some, at, report, carried=round_ > 0)
             if put_off:
                 behind = put_off[-1]
         if behind is None:
-            walk.emptied[bucket] = seen_at
+            at.emptied[bucket] = now
         return behind is None
 
-    def _plan(self, cursors: Sequence[Cursor], round_: int, walk: Walk, report: PlanReport) -> None:
+    def _plan(
+        self, cursors: Sequence[Cursor], at: _Pass, report: PlanReport, *, carried: bool
+    ) -> None:
         """Plan a page. What is beyond a first turn is carried, past the queue that others are in.
 
-        The relay takes pages in the order in which they were written: a storm that went through it
-        would hold up what is written after it, and be due only then.
+        The relay takes pages in the order in which they were written: behind a storm, what is
+        written after it would come too late.
         """
-        carried = round_ > 0
-        work = self.plan_cursors.plan(
-            walk.shard, cursors, next_fires=walk.next_fires, carried=carried
-        )
+        work = self.plan_cursors.plan(at.shard, cursors, next_fires=at.memo, carried=carried)
         report.count(work)
         if work.page is None or not carried:
             return
@@ -162,15 +161,14 @@ class PlanShard:
         except Unavailable:
             return  # It stays in the outbox, and is relayed with what is left.
 
-    def _goes_on(self, walk: Walk) -> bool:
-        """Tell whether there is time left, and the shard is still ours."""
-        now = self.clock.now()
-        if now >= walk.deadline:
+    def _goes_on(self, at: _Pass, now: datetime) -> bool:
+        """Tell whether there is time left, and the lease still ours."""
+        if now >= at.deadline:
             return False
-        if now - walk.renewed_at > LEASE_RENEWED_AFTER:
-            if not self._lease(walk.shard, walk.owner, now):
+        if now - at.renewed_at > LEASE_RENEWED_AFTER:
+            if not self._lease(at.shard, at.owner, now):
                 return False
-            walk.renewed_at = now
+            at.renewed_at = now
         return True
 
     def _relay_left(self, shard: int, report: PlanReport) -> None:
