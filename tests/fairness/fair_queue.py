@@ -55,7 +55,7 @@ class FairQueue:
             self._scheduler.after(RECEIVE, lambda: self._receive(executor))
 
     def _receive(self, executor: int) -> None:
-        batch = []
+        batch: list[Queued] = []
         while self._visible and len(batch) < BATCH_MAX:
             batch.append(self._next())
         if not batch:
