@@ -18,6 +18,7 @@ from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
@@ -54,6 +55,7 @@ class World:
     agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     ids: CountingIds = field(default_factory=CountingIds)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
@@ -95,6 +97,7 @@ class World:
             schedules=schedules,
             tenants=self.tenants,
             ledger=self.ledger,
+            budgets=self.budgets,
             announced=announced,
             clock=self.clock,
             ids=self.ids,

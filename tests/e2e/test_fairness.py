@@ -15,7 +15,7 @@ NOISY = 240
 OTHERS = 5
 MINUTE = timedelta(minutes=1)
 LAG_MAX = timedelta(seconds=60)
-"""Of the others, which wait in one line with the burst: on a busy machine it takes half a minute."""
+"""Of the others, which wait in one line with the burst: half a minute on a busy machine."""
 
 
 def test_a_few_runs_start_soon_beside_a_burst_of_another_tenant(

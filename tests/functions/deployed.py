@@ -51,6 +51,7 @@ SETTINGS = {
     "RECOVERY_EXECUTORS": "100",
     "ENVIRONMENT": "prod",
     "WEBHOOK_ROOT_SECRET_ARN": "webhook-root",
+    "CALLBACKS_URL": "https://callbacks.example",
     "SHARD_COUNT": "128",
     "DELIVERY_TIMEOUT_MAX_SECONDS": "60",
     "ALLOW_PRIVATE_TARGETS": "true",

@@ -10,7 +10,15 @@ from puntual.application.control_plane import ControlPlane
 from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
-from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
+from puntual.domain.policies import (
+    Completion,
+    CompletionPolicy,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at
@@ -177,4 +185,9 @@ def _policies(random: Random, window_seconds: int) -> Policies:
         retry=RetryPolicy(max_attempts=random.choice((1, 2, 3, 5))),
         window=timedelta(seconds=window_seconds),
         overlap=random.choice((Overlap.ALLOW, *Overlap)),
+        completion=CompletionPolicy(
+            policy=random.choice((Completion.RESPONSE, *Completion)),
+            heartbeat=timedelta(seconds=random.choice((60, 120))),
+            max_duration=timedelta(seconds=random.choice((240, 1800))),
+        ),
     )

@@ -19,6 +19,7 @@ from puntual.application.settle_message import (
     Settled,
     SettleMessage,
 )
+from puntual.application.take_callback import TakeCallback
 from puntual.application.tenant_weights import TenantWeights
 from puntual.application.tick import Tick
 from puntual.domain.definition import Limits
@@ -42,6 +43,7 @@ from tests.fakes.hostile import (
     HostileShards,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
@@ -49,6 +51,7 @@ from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
+from tests.simulation.callers import Callers
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
@@ -108,6 +111,7 @@ class Parts:
     settle_message: type[SettleMessage] = SettleMessage
     execute: type[ExecuteOccurrence] = ExecuteOccurrence
     bury: type[BuryMessage] = BuryMessage
+    take_callback: type[TakeCallback] = TakeCallback
     judge_by_row: JudgeByRow = before_head
     judge_by_head: JudgeByHead = judge
 
@@ -266,6 +270,7 @@ class World:
             schedules=schedules,
             tenants=self.fake_tenants,
             ledger=ledger,
+            budgets=InMemoryBudgets(),
             announced=announced,
             clock=clock,
             ids=ids,
@@ -302,11 +307,23 @@ class World:
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )
-        self.receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
+        chance = SeededChance(self.scheduler)
+        self.callers = Callers(
+            self.scheduler,
+            self.faults,
+            self.record,
+            ledger=self.fake_ledger,
+            take=parts.take_callback(
+                root_secret=FixedRootSecret(), settle_message=settle_message, chance=chance
+            ),
+        )
+        self.receivers = Receivers(
+            self.scheduler, self.faults, self.record, self.trace, self.callers
+        )
         self.execute = parts.execute(
             settle_message=settle_message,
             targets=self.receivers,
-            chance=SeededChance(self.scheduler),
+            chance=chance,
         )
         self.bury = parts.bury(settle_message=settle_message)
 

@@ -68,6 +68,7 @@ from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.settle_message import SettleMessage
 from puntual.application.share_executors import ShareExecutors
+from puntual.application.take_callback import TakeCallback
 from puntual.application.tenant_weights import TenantWeights
 from puntual.application.tick import Tick
 from puntual.aws import (
@@ -168,6 +169,10 @@ class Settings:
     @property
     def planner_function(self) -> str:
         return self._text("PLANNER_FUNCTION_NAME")
+
+    @property
+    def callbacks_url(self) -> str:
+        return self._text("CALLBACKS_URL")
 
     @property
     def shard_count(self) -> int:
@@ -343,7 +348,7 @@ def _keys_in(credentials: Credentials) -> dict[str, str]:
     }
 
 
-def _targets(*, tries: int) -> DeliverOccurrence:
+def _targets(*, tries: int, callbacks_at: str = "") -> DeliverOccurrence:
     config = _config(tries=tries)
 
     def make(service: str, region: str, credentials: Credentials | None) -> BaseClient:
@@ -361,6 +366,7 @@ def _targets(*, tries: int) -> DeliverOccurrence:
         webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
         aws=AwsTargets(client_of=clients, clock=clock()),
         clock=clock(),
+        callbacks_at=callbacks_at,
     )
 
 
@@ -457,7 +463,7 @@ def settle_message() -> SettleMessage:
 def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
-        targets=_targets(tries=TARGET_TRIES_MAX),
+        targets=_targets(tries=TARGET_TRIES_MAX, callbacks_at=settings().callbacks_url),
         chance=chance(),
     )
 
@@ -481,6 +487,11 @@ def bury_message() -> BuryMessage:
 
 
 @cache
+def take_callback() -> TakeCallback:
+    return TakeCallback(root_secret=root_secret(), settle_message=settle_message(), chance=chance())
+
+
+@cache
 def limits() -> Limits:
     return Limits(
         environment=settings().environment_name,
@@ -496,6 +507,7 @@ def control_plane() -> ControlPlane:
         schedules=schedules(),
         tenants=tenants(),
         ledger=ledger(),
+        budgets=budgets(),
         announced=announced(),
         clock=clock(),
         ids=ids(),
