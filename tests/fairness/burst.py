@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 from puntual.adapters.sqs_lanes import SqsLanes
@@ -282,7 +283,7 @@ class Burst:
     def _tick(self) -> None:
         for shard in range(self.setup.shards):
             late = self.scheduler.random.randrange(PLANNER_STARTS_WITHIN)
-            self.scheduler.after(late, lambda shard=shard: self._plan(shard))
+            self.scheduler.after(late, partial(self._plan, shard))
 
     def _plan(self, shard: int) -> None:
         deadline = self.now() + timedelta(seconds=570)
@@ -322,11 +323,8 @@ class Burst:
         def body() -> None:
             waits = share.admit(messages)
             for place, message in enumerate(messages):
-                self._spawn(
-                    FunctionKind.EXECUTOR,
-                    lambda place=place, message=message: one(message, waits.get(place)),
-                    ended,
-                )
+                settle = partial(one, message, waits.get(place))
+                self._spawn(FunctionKind.EXECUTOR, settle, ended)
 
         def one(message: Message, until: datetime | None) -> None:
             if until is not None:

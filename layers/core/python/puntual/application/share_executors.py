@@ -10,14 +10,13 @@ from puntual.domain.errors import Unavailable
 from puntual.domain.fairness import (
     QUICK,
     SHARED_FROM,
-    Crowd,
     Seat,
     WeightOf,
     crowds_in,
     seats_of,
 )
 from puntual.domain.lane import Lane
-from puntual.domain.message import Message
+from puntual.domain.message import Crowd, Message
 
 SEAT_LEASE = timedelta(seconds=30)
 SEAT_RENEWED_AFTER = SEAT_LEASE / 3
