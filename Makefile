@@ -155,8 +155,9 @@ demo: up ## See schedules fire: make demo, or make demo SCHEDULES=1000
 ## -- numbers -------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: setup ## Print what an occurrence costs, and how long rules and forecasts take
+bench: setup ## Print what an occurrence costs, how long rules and forecasts take, what a storm does to others
 	$(OFFLINE) $(PY) -m bench.costs
 	$(OFFLINE) $(PY) -m bench.requests
 	$(OFFLINE) $(PY) -m bench.rules
 	$(OFFLINE) $(PY) -m bench.forecast
+	$(OFFLINE) $(PY) -m bench.fairness

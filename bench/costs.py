@@ -129,6 +129,7 @@ class Bench:
             clock=self.clock,
             ids=self.ids,
             horizon=HORIZON,
+            weight_of=lambda _: 1,
         )
 
     def settle_message(self, versions: VersionCache) -> SettleMessage:

@@ -26,6 +26,7 @@ def handler(event: Any, context: Any) -> None:
         planned=report.planned,
         spans=report.spans,
         quarantined=report.quarantined,
+        carried=report.carried,
         relayed=report.relayed,
         completed_through=report.completed_through,
         drained_through=report.drained_through,

@@ -14,10 +14,14 @@ from puntual.application.codec import page_of_packed
 
 logger = Logger()
 
+CARRIED = "carried"
+"""The attribute of pages that the planner takes to their lanes itself."""
+
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: Any, _context: Any) -> dict[str, list[dict[str, str]]]:
-    failed = [record for record in event["Records"] if not _relayed(record)]
+    records = [record for record in event["Records"] if not _is_carried(record)]
+    failed = [record for record in records if not _relayed(record)]
     # A stream is read again from the first failure on; those after it that went well go twice,
     # which the ledger makes harmless.
     return {
@@ -25,6 +29,10 @@ def handler(event: Any, _context: Any) -> dict[str, list[dict[str, str]]]:
             {"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in failed[:1]
         ]
     }
+
+
+def _is_carried(record: Any) -> bool:
+    return CARRIED in record.get("dynamodb", {}).get("NewImage", {})
 
 
 def _relayed(record: Any) -> bool:

@@ -14,6 +14,9 @@ from infra.blocks.tables import Tables
 
 # A page is up to 100 occurrences, ten calls to SQS: a few of them fill a call of the function.
 PAGES_PER_BATCH = 5
+# Pages need no order, so those of different shards of ours go side by side: a relay that works one
+# page off after the other sends some thousand messages a second for each shard of the stream.
+BATCHES_PER_STREAM_SHARD = 10
 # A page stays in the outbox until it is relayed, and the planner relays leftovers; so a poisoned
 # page need not hold up its stream shard for the 24 hours the stream would keep trying.
 RETRIES_MAX = 5
@@ -58,6 +61,7 @@ class Relay(Construct):
                 lambda_.FilterCriteria.filter({"eventName": lambda_.FilterRule.is_equal("INSERT")})
             ],
             batch_size=PAGES_PER_BATCH,
+            parallelization_factor=BATCHES_PER_STREAM_SHARD,
             max_batching_window=cdk.Duration.seconds(0),
             bisect_batch_on_error=True,
             retry_attempts=RETRIES_MAX,

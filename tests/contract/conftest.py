@@ -17,6 +17,7 @@ from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
+from puntual.adapters.dynamodb_seats import DynamoDbSeats
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_shares import DynamoDbShares
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
@@ -32,6 +33,7 @@ from puntual.application.ports import (
     Outbox,
     Requests,
     Schedules,
+    Seats,
     Shards,
     Shares,
     Tenants,
@@ -49,6 +51,7 @@ from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_schedules import InMemorySchedules
+from tests.fakes.in_memory_seats import InMemorySeats
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_shares import InMemoryShares
 from tests.fakes.in_memory_tenants import InMemoryTenants
@@ -65,6 +68,7 @@ class World:
     budgets: Budgets
     shares: Shares
     breakers: Breakers
+    seats: Seats
     agenda: Agenda
     outbox: Outbox
     ledger: Ledger
@@ -125,6 +129,7 @@ def aws(clients: tuple[DynamoDBClient, SQSClient, Connection]) -> Iterator[Aws]:
             budgets=DynamoDbBudgets(client=dynamodb, table="tenants"),
             shares=DynamoDbShares(client=dynamodb, table="tenants"),
             breakers=DynamoDbBreakers(client=dynamodb, table="tenants"),
+            seats=DynamoDbSeats(client=dynamodb, table="tenants"),
             agenda=agenda,
             outbox=DynamoDbOutbox(client=dynamodb, table="outbox"),
             ledger=DynamoDbLedger(
@@ -169,6 +174,7 @@ def _in_memory() -> World:
         budgets=InMemoryBudgets(),
         shares=InMemoryShares(),
         breakers=InMemoryBreakers(),
+        seats=InMemorySeats(),
         agenda=agenda,
         outbox=outbox,
         ledger=InMemoryLedger(outbox=outbox),

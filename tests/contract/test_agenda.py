@@ -57,6 +57,21 @@ def test_a_bucket_is_of_one_minute_and_one_shard(agenda: Agenda) -> None:
     assert agenda.due(SHARD, NINE, limit=10) == (a_cursor(),)
 
 
+def test_behind_a_cursor_comes_nothing_else_of_its_tenant_at_its_instant(agenda: Agenda) -> None:
+    tenants = ("a", "noisy", "noisy-2", "noisy.too", "noisyz", "z")
+    versions = [
+        a_version(tenant=tenant, schedule=schedule) for tenant in tenants for schedule in ("s", "z")
+    ]
+    now = [a_cursor(version=version) for version in versions]
+    later = [a_cursor(NINE + SECOND, version=version) for version in versions]
+    agenda.put(SHARD, [*now, *later])
+    expected = tuple(cursor for cursor in now if cursor.tenant not in {"a", "noisy"}) + tuple(later)
+    assert agenda.due(SHARD, NINE, limit=100, behind=now[2]) == expected
+    assert agenda.due(SHARD, NINE, limit=100, behind=now[3]) == expected
+    assert agenda.due(SHARD, NINE, limit=3, behind=now[2]) == expected[:3]
+    assert agenda.due(SHARD, NINE, limit=100, behind=later[-1]) == ()
+
+
 def test_putting_again_changes_nothing(agenda: Agenda) -> None:
     agenda.put(SHARD, [a_cursor()])
     agenda.put(SHARD, [a_cursor(), a_cursor()])

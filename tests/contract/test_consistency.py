@@ -7,7 +7,7 @@ import pytest
 from puntual.domain.budget import FIRES, BudgetKey
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.share import RUNNING, ShareKey
-from tests.builders import NINE, SCHEDULE, TENANT, an_occurrence
+from tests.builders import NINE, SCHEDULE, TENANT, a_cursor, an_occurrence
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import recording
 
@@ -22,6 +22,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("BatchGetItem", lambda world: world.schedules.heads([KEY])),
         ("BatchGetItem", lambda world: world.schedules.versions({KEY: 1})),
         ("Query", lambda world: world.agenda.due(0, NINE, limit=1)),
+        ("Query", lambda world: world.agenda.due(0, NINE, limit=1, behind=a_cursor())),
         ("Query", lambda world: world.outbox.left(0, written_before=NINE, limit=1)),
         ("GetItem", lambda world: world.ledger.read(an_occurrence().key)),
         ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),

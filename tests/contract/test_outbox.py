@@ -88,3 +88,12 @@ def test_the_row_that_the_stream_shows_holds_the_whole_page(aws: Aws) -> None:
     assert page_of_packed(row["body"]["B"]) == a_page()
     assert row["shard"] == {"N": "0"}
     assert row["page"] == {"S": f"2026-11-30T09:00Z#{a_page().id}"}
+
+
+def test_a_page_that_is_carried_says_so_beside_its_body(aws: Aws) -> None:
+    carried = replace(a_page(), carried=True)
+    aws.world.outbox.put(carried)
+    aws.world.outbox.put(a_page(bucket=NINE + MINUTE))
+    rows = aws.dynamodb.scan(TableName="outbox")["Items"]
+    assert sorted("carried" in row for row in rows) == [False, True]
+    assert len(aws.world.outbox.left(0, written_before=NINE, limit=10)) == 2, "it may be left too"

@@ -249,8 +249,12 @@ class HostileAgenda:
     inner: Agenda
     hostility: Hostility
 
-    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
-        return self.hostility.call("agenda.due", lambda: self.inner.due(shard, bucket, limit=limit))
+    def due(
+        self, shard: int, bucket: datetime, *, limit: int, behind: Cursor | None = None
+    ) -> tuple[Cursor, ...]:
+        return self.hostility.call(
+            "agenda.due", lambda: self.inner.due(shard, bucket, limit=limit, behind=behind)
+        )
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         self.hostility.batch("agenda.put", cursors, lambda some: self.inner.put(shard, some))

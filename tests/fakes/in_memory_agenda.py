@@ -1,5 +1,6 @@
 """The agenda in memory."""
 
+import heapq
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -22,9 +23,13 @@ class InMemoryAgenda:
         self.buckets: dict[tuple[int, datetime], dict[str, Cursor]] = {}
         self.quarantined: dict[tuple[int, str], tuple[Cursor, str]] = {}
 
-    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+    def due(
+        self, shard: int, bucket: datetime, *, limit: int, behind: Cursor | None = None
+    ) -> tuple[Cursor, ...]:
         cursors = self.buckets.get((shard, bucket), {})
-        return tuple(cursors[key] for key in sorted(cursors)[:limit])
+        after = "" if behind is None else f"{text_of(behind.available_at)}#{behind.tenant}$"
+        keys = heapq.nsmallest(limit, (key for key in cursors if key > after))
+        return tuple(cursors[key] for key in keys)
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         for cursor in cursors:

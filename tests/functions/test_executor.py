@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 
 from functions.executor.handler import BATCH_MAX, handler
+from puntual import bootstrap
 from puntual.application.codec import body_of, message_of_body
+from puntual.domain.fairness import CROWD, SHARED_FROM, Seat, seats_of
 from puntual.domain.instant import truncated_to_millisecond
 from puntual.domain.lane import Lane
-from puntual.domain.message import Message
+from puntual.domain.message import Crowd, Message
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.run import RunState
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import WebhookTarget
+from puntual.domain.tenant import TenantId
 from puntual.domain.webhook_keys import keys_of, signature_headers
 from tests.builders import a_message, a_rule, a_tenant, a_version, an_occurrence
+from tests.contract.sdk import refusing
 from tests.functions.deployed import ROOT, Deployed, LambdaContext, deployed, recorded
 from tests.receivers import Answer, Receiver, answering, receiving
 
@@ -171,4 +175,64 @@ def test_a_receiver_that_hangs_holds_up_no_other_of_its_batch(number: int) -> No
             with_receiver(world, message, receiver)
         assert kept(handler(an_event(*messages), LambdaContext())) == []
         states = {state_of(world, message.occurrence) for message in messages}
+    assert states == {RunState.SUCCEEDED}
+
+
+def a_crowd(world: Deployed, receiver: Receiver, count: int = CROWD) -> list[Message]:
+    messages = [a_due_message(f"s{each}") for each in range(count)]
+    for message in messages:
+        with_receiver(world, message, receiver)
+    return messages
+
+
+def with_every_seat_taken(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRICT_EXECUTORS", str(SHARED_FROM))
+    for number in range(seats_of(SHARED_FROM, 1)):
+        now = datetime.now(UTC)
+        seat = Seat(crowd=crowd, number=number)
+        assert bootstrap.seats().take(
+            seat, owner=f"other-{number}", now=now, until=now + timedelta(minutes=1)
+        )
+
+
+def test_a_crowd_without_a_seat_is_parked_and_a_message_beside_it_is_delivered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with receiving(answering(200)) as receiver, deployed() as world:
+        crowd = a_crowd(world, receiver)
+        other = replace(crowd[0].occurrence, tenant=TenantId("other"))
+        beside = a_message(other, available_at=crowd[0].available_at)
+        world.creates(
+            replace(
+                a_version(tenant="other", schedule=other.schedule),
+                target=WebhookTarget(url=f"http://127.0.0.1:{receiver.port}/hooks"),
+                rule=replace(a_rule("rate(1 day)"), anchor=other.scheduled_for - timedelta(days=1)),
+                effective_from=other.scheduled_for - timedelta(hours=1),
+            )
+        )
+        with_every_seat_taken(crowd[0].crowd, monkeypatch)
+        assert kept(handler(an_event(*crowd, beside), LambdaContext())) == []
+        assert world.waiting(Lane.STRICT) == len(crowd)
+        assert [state_of(world, message.occurrence) for message in crowd] == [None] * len(crowd)
+        assert state_of(world, other) is RunState.SUCCEEDED
+
+
+def test_a_crowd_that_was_quick_gives_its_seat_back_and_is_known_to_be_quick() -> None:
+    with receiving(answering(200)) as receiver, deployed() as world:
+        crowd = a_crowd(world, receiver)
+        assert kept(handler(an_event(*crowd), LambdaContext())) == []
+        quick_until = bootstrap.seats().quick_until(crowd[0].crowd)
+        rows = world.dynamodb.scan(TableName="tenants")["Items"]
+    assert quick_until is not None
+    assert quick_until > datetime.now(UTC)
+    assert not [row for row in rows if "seat_owner" in row]
+
+
+def test_seats_that_cannot_be_read_stop_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiving(answering(200)) as receiver, deployed() as world:
+        crowd = a_crowd(world, receiver)
+        with_every_seat_taken(crowd[0].crowd, monkeypatch)
+        with refusing(bootstrap.dynamodb_client(), "UpdateItem", "Oops", status=503):
+            assert kept(handler(an_event(*crowd), LambdaContext())) == []
+        states = {state_of(world, message.occurrence) for message in crowd}
     assert states == {RunState.SUCCEEDED}

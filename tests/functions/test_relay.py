@@ -82,3 +82,14 @@ def test_a_record_that_is_no_page_stops_no_other(missing: str | None) -> None:
         answer = handler(event, LambdaContext())
         assert world.waiting(Lane.RECOVERY) == 1
     assert len(answer["batchItemFailures"]) == 1
+
+
+def test_a_page_that_its_planner_carries_is_passed_over() -> None:
+    event = deepcopy(STREAM)
+    event["Records"][0]["dynamodb"]["NewImage"]["carried"] = {"S": "planner"}
+    with deployed() as world:
+        first, second = with_its_pages(world)
+        assert handler(event, LambdaContext()) == {"batchItemFailures": []}
+        assert left(world, [first, second]) == {first.id}
+        sent = {message.occurrence for message in world.messages(Lane.RECOVERY)}
+    assert sent == {planned.occurrence for planned in second.planned}

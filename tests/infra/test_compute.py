@@ -30,6 +30,9 @@ SETTINGS = {
     "WEBHOOK_ROOT_SECRET_ARN",
     "SHARD_COUNT",
     "HORIZON_SECONDS",
+    "STRICT_EXECUTORS",
+    "FLEXIBLE_EXECUTORS",
+    "RECOVERY_EXECUTORS",
     "RETENTION_DAYS",
     "DELIVERY_TIMEOUT_MAX_SECONDS",
     "ALLOW_PRIVATE_TARGETS",
@@ -291,6 +294,7 @@ def test_the_relay_follows_the_outbox_from_the_start_without_ever_getting_stuck(
             "BisectBatchOnFunctionError": True,
             "MaximumRetryAttempts": 5,
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
+            "ParallelizationFactor": 10,
             "FilterCriteria": {"Filters": [{"Pattern": '{"eventName":["INSERT"]}'}]},
         },
     )
@@ -350,6 +354,10 @@ def test_every_function_gets_all_settings_that_are_read_and_no_other(
         assert settings.keys() == SETTINGS | own
         assert settings["ENVIRONMENT"] == name
         assert settings["SHARD_COUNT"] == str(ENVIRONMENTS[name].shard_count)
+        executors = ENVIRONMENTS[name].max_concurrency
+        assert settings["STRICT_EXECUTORS"] == str(executors.strict)
+        assert settings["FLEXIBLE_EXECUTORS"] == str(executors.flexible)
+        assert settings["RECOVERY_EXECUTORS"] == str(executors.recovery)
         assert settings["ALLOW_PRIVATE_TARGETS"] == ("true" if name == "local" else "false")
         assert settings["PYTHONTZPATH"] == ""
         assert settings["POWERTOOLS_SERVICE_NAME"] == function

@@ -65,9 +65,12 @@ class FormerPlanCursors(PlanCursors):
         *,
         through: datetime | None = None,
         next_fires: NextFires | None = None,
+        carried: bool = False,
     ) -> Work:
         del next_fires
-        return super().plan(shard, cursors, through=through, next_fires=FormerNextFires())
+        return super().plan(
+            shard, cursors, through=through, next_fires=FormerNextFires(), carried=carried
+        )
 
 
 class ReleaseStage(Stage):

@@ -162,6 +162,15 @@ class Scheduler:
         for function in list(self._waiting.values()):
             self._kill(function, "the end of the simulation")
 
+    def step(self) -> bool:
+        """Run the next action alone; False where there is none."""
+        self._hub = getcurrent()
+        if self._heap:
+            self.now, _, action = heapq.heappop(self._heap)
+            action()
+            return True
+        return False
+
     def _resume(self, function: Function) -> None:
         why = "timeout" if self.now > function.deadline else self.fate(function)
         if why is not None:

@@ -25,6 +25,8 @@ class Stream:
         self._tries: dict[int, int] = defaultdict(int)
 
     def put(self, page: Page) -> None:
+        if page.carried:
+            return
         self._pages[page.shard].append(page)
         wait = self._scheduler.random.randint(50, 400)
         self._scheduler.after(wait, lambda: self._go(page.shard))

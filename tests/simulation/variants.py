@@ -11,6 +11,7 @@ from puntual.application.bury_message import BuryMessage
 from puntual.application.create_schedule import Request
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors, Work
+from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage, RelayReport
 from puntual.application.send_request import SendRequest
 from puntual.application.settle_message import Settled, SettleMessage
@@ -210,6 +211,15 @@ class ClosesBucketsAtOnce(InMemoryShards):
     def close(self, shard: int, *, completed_through: datetime, drained_through: datetime) -> None:
         drained = max(drained_through, completed_through)
         super().close(shard, completed_through=completed_through, drained_through=drained)
+
+
+class ClosesWhatItPutOff(PlanShard):
+    def _walk_through(self, bucket: datetime, round_: int, at: Any, report: Any) -> bool | None:
+        walked = super()._walk_through(bucket, round_, at, report)
+        if walked is not None:
+            at.emptied[bucket] = self.clock.now()
+            return True
+        return None
 
 
 # P5: claim and fence.
@@ -845,6 +855,12 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(shards=ClosesBucketsAtOnce),
         shows=frozenset({"UNACCOUNTED"}),
         seeds=(1, 2, 10),
+    ),
+    "closes what it put off": Variant(
+        rule="P4",
+        parts=Parts(plan_shard=ClosesWhatItPutOff),
+        shows=frozenset({"UNACCOUNTED"}),
+        seeds=(0, 10, 16),
     ),
     "swaps whatever is there": Variant(
         rule="P5",

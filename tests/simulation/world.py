@@ -23,9 +23,11 @@ from puntual.application.settle_message import (
     SettleMessage,
 )
 from puntual.application.take_callback import TakeCallback
+from puntual.application.tenant_weights import TenantWeights
 from puntual.application.tick import Tick
 from puntual.domain.definition import Limits
 from puntual.domain.errors import PuntualError, Unavailable
+from puntual.domain.fairness import QUANTUM
 from puntual.domain.judgement import before_head, judge
 from puntual.domain.message import Message
 from puntual.domain.page import Page
@@ -86,6 +88,9 @@ from tests.simulation.workload import LENGTHS, TENANT, Workload
 
 SHARDS = (1, 2, 4)
 SHARDS_DIRECTED = 4
+QUANTA = (1, 1, QUANTUM)
+"""Small, so that the few schedules of a seed are put off as those of a storm are."""
+
 LIMITS = Limits(
     environment="local",
     tzdata="2026.1",
@@ -344,6 +349,8 @@ class World:
             clock=clock,
             ids=ids,
             horizon=HORIZON,
+            weight_of=TenantWeights(tenants=self.fake_tenants, clock=clock),
+            quantum=self.scheduler.random.choice(QUANTA),
         )
         self.tick = Tick(shards=shards, planners=planners)
         settle_message = parts.settle_message(

@@ -28,6 +28,9 @@ ENVIRONMENT = {
     "CALLBACKS_URL": "https://callbacks.example",
     "SHARD_COUNT": "128",
     "HORIZON_SECONDS": "600",
+    "STRICT_EXECUTORS": "1000",
+    "FLEXIBLE_EXECUTORS": "500",
+    "RECOVERY_EXECUTORS": "100",
     "RETENTION_DAYS": "30",
     "DELIVERY_TIMEOUT_MAX_SECONDS": "840",
     "ALLOW_PRIVATE_TARGETS": "false",
@@ -62,6 +65,9 @@ CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.plan_shard,
     bootstrap.settle_message,
     bootstrap.execute_occurrence,
+    bootstrap.seats,
+    bootstrap.tenant_weights,
+    bootstrap.share_executors,
     bootstrap.bury_message,
     bootstrap.take_callback,
     bootstrap.limits,
@@ -76,6 +82,7 @@ def test_settings_are_typed() -> None:
     settings = Settings(ENVIRONMENT)
     assert settings.schedules_table == "schedules"
     assert settings.queue_urls[Lane.FLEXIBLE] == "https://sqs.example/flexible"
+    assert settings.executors == {Lane.STRICT: 1000, Lane.FLEXIBLE: 500, Lane.RECOVERY: 100}
     assert settings.shard_count == 128
     assert settings.horizon == timedelta(minutes=10)
     assert settings.retention == timedelta(days=30)
@@ -86,7 +93,7 @@ def test_settings_are_typed() -> None:
 
 def test_every_setting_is_read_from_a_variable_of_its_own() -> None:
     names = {name for name, value in vars(Settings).items() if isinstance(value, property)}
-    for name in names - {"queue_urls"}:
+    for name in names - {"queue_urls", "executors"}:
         with pytest.raises(SettingInvalid) as caught:
             getattr(Settings({}), name)
         assert caught.value.name in ENVIRONMENT

@@ -5,11 +5,14 @@ import pytest
 
 from puntual.application.plan_shard import PAGE_LEFT_AFTER, PlanReport
 from puntual.domain.errors import Unavailable
+from puntual.domain.fairness import QUANTUM
 from puntual.domain.instant import MINUTE
 from puntual.domain.lane import Lane
+from puntual.domain.page import Page
 from puntual.domain.run import Span
 from puntual.domain.shard import CLOSE_AFTER, LEASE
-from tests.builders import HORIZON, NINE, a_page, a_rule, a_shard, a_version
+from puntual.domain.tenant import Quotas
+from tests.builders import HORIZON, NINE, a_page, a_rule, a_shard, a_tenant, a_version
 from tests.fakes.hostile import Rates
 from tests.unit.application.world import World, dies, io_points
 
@@ -36,7 +39,9 @@ def a_world(*, drained_ago: timedelta = timedelta(minutes=10)) -> World:
 
 def with_schedules(world: World, count: int, *, fire: datetime = FIRE) -> World:
     for number in range(count):
-        version = a_version(schedule=f"s{number}", rule=EVERY_FIVE_MINUTES)
+        version = a_version(
+            tenant=f"tenant-{number % 10}", schedule=f"s{number}", rule=EVERY_FIVE_MINUTES
+        )
         world.holds(version)
         world.is_due(version, fire)
     return world
@@ -267,4 +272,160 @@ def test_after_a_crash_at_any_io_the_next_pass_ends_in_the_same_state(crash: int
     assert world.planned_ids() == undisturbed.planned_ids()
     assert world.agenda.cursors() == undisturbed.agenda.cursors()
     assert world.agenda.quarantined == undisturbed.agenda.quarantined
+    assert world.shards.rows == undisturbed.shards.rows
+
+
+# Storms: a tenant with more in a bucket than a quantum
+
+A_LATER_FIRE = FIRE + timedelta(minutes=2)
+ONCE_A_DAY = replace(a_rule("rate(1 day)"), anchor=FIRE - timedelta(days=2))
+
+
+def with_a_storm(world: World, *, noisy: int = 400, fire: datetime = FIRE) -> World:
+    """Let one tenant have so many at one instant, and others whose names lie around its own."""
+    for tenant, count in (("a", 3), ("noisy", noisy), ("noisy-too", 4), ("z", 5)):
+        for number in range(count):
+            version = a_version(tenant=tenant, schedule=f"s{number:04d}", rule=ONCE_A_DAY)
+            world.holds(version)
+            world.is_due(version, fire)
+    return world
+
+
+def planned_order(world: World) -> list[str]:
+    """Record the tenants in the order in which their pages are written."""
+    order: list[str] = []
+    put = world.outbox.put
+
+    def recorded(page: Page) -> None:
+        order.extend(planned.occurrence.tenant for planned in page.planned)
+        put(page)
+
+    world.outbox.put = recorded  # type: ignore[method-assign]  # the fake tells what it was given
+    return order
+
+
+def test_a_storm_is_put_off_after_a_quantum_until_the_others_have_had_their_turn() -> None:
+    world = with_a_storm(a_world())
+    order = planned_order(world)
+    report = a_pass(world)
+    assert report.planned == len(world.planned_ids()) == 412
+    others = [place for place, tenant in enumerate(order) if tenant != "noisy"]
+    assert max(others) < QUANTUM + 12
+    assert FIRE not in {cursor.bucket for _, cursor in world.agenda.cursors()}
+
+
+def test_a_storm_holds_up_no_bucket_behind_its_own() -> None:
+    world = with_schedules(with_a_storm(a_world()), 20, fire=FIRE + timedelta(minutes=1))
+    order = planned_order(world)
+    a_pass(world)
+    behind = [place for place, tenant in enumerate(order) if tenant.startswith("tenant-")]
+    assert max(behind[:20]) < QUANTUM + 12 + 20
+
+
+def test_a_storm_that_is_spread_over_a_minute_is_put_off_too() -> None:
+    world = a_world()
+    for second in range(60):
+        for tenant, count in (("noisy", 10), (f"q{second}", 1)):
+            for number in range(count):
+                rule = replace(ONCE_A_DAY, anchor=ONCE_A_DAY.anchor + timedelta(seconds=second))
+                version = a_version(tenant=tenant, schedule=f"s{second}-{number}", rule=rule)
+                world.holds(version)
+                world.is_due(version, FIRE + timedelta(seconds=second))
+    order = planned_order(world)
+    assert a_pass(world).planned == 660
+    others = [place for place, tenant in enumerate(order) if tenant != "noisy"]
+    assert max(others) < QUANTUM + 60
+    assert len(world.planned_ids()) == 660
+
+
+def test_a_tenant_has_planned_by_its_weight_before_the_others_have_all() -> None:
+    world = a_world()
+    for tenant, weight in (("noisy", 1), ("z-heavy", 4)):
+        world.tenants.register(
+            replace(a_tenant(tenant), quotas=Quotas(schedules_max=1000, weight=weight))
+        )
+        for number in range(400):
+            version = a_version(tenant=tenant, schedule=f"s{number:04d}", rule=ONCE_A_DAY)
+            world.holds(version)
+            world.is_due(version, FIRE)
+    order = planned_order(world)
+    a_pass(world)
+    ends = max(place for place, tenant in enumerate(order) if tenant == "z-heavy")
+    before = order[:ends].count("noisy")
+    assert before == QUANTUM + 2 * QUANTUM, "a turn and the next, in which the heavy one ends"
+
+
+def test_a_storm_costs_few_reads_more_and_its_pages_are_full() -> None:
+    world = with_a_storm(a_world(), noisy=3_000)
+    a_pass(world)
+    pages = world.calls.count("outbox.put")
+    assert pages <= 3_012 / 100 + 4
+    assert world.calls.count("agenda.due") <= BUCKETS + pages + 2 * 7
+
+
+def test_without_a_storm_no_read_is_more() -> None:
+    world = with_schedules(a_world(), 250)
+    a_pass(world)
+    assert world.calls.count("agenda.due") == BUCKETS + 2 * 3
+    assert world.calls.count("lanes.send") == 0, "it is the relay that sends"
+
+
+def test_what_is_beyond_a_turn_is_carried_past_the_relay() -> None:
+    world = with_a_storm(a_world())
+    report = a_pass(world)
+    assert report.carried == len(world.sent()) == 400 - QUANTUM
+    assert {message.occurrence.tenant for _, message, _ in world.sent()} == {"noisy"}
+    assert not any(page.carried for page in world.outbox.pages.values())
+    assert sum(len(page.planned) for page in world.outbox.pages.values()) == 12 + QUANTUM
+
+
+def test_p7_a_page_that_could_not_be_carried_is_relayed_with_what_is_left() -> None:
+    world = with_a_storm(a_world())
+    refusals = iter([Unavailable("send"), Unavailable("send")])
+
+    def refuse(name: str) -> None:
+        if name == "lanes.send" and (refusal := next(refusals, None)) is not None:
+            raise refusal
+
+    world.at_io = refuse
+    report = a_pass(world)
+    assert report.planned == 412
+    assert any(page.carried for page in world.outbox.pages.values())
+    world.clock.advance(PAGE_LEFT_AFTER + timedelta(seconds=1))
+    a_pass(world)
+    assert len(world.planned_ids()) == 412
+    assert not world.outbox.pages
+
+
+def test_p4_a_bucket_in_which_something_was_put_off_is_closed_once_all_of_it_is_planned() -> None:
+    fire = NINE - timedelta(minutes=7)
+    world = with_a_storm(a_world(), fire=fire)
+
+    def stop_in_the_second_round(name: str) -> None:
+        if name == "lanes.send":
+            world.clock.advance(timedelta(seconds=40))
+
+    world.at_io = stop_in_the_second_round
+    a_pass(world, deadline=NINE + timedelta(seconds=30))
+    assert world.shards.rows[0].drained_through == fire
+    world.at_io = lambda _: None
+    a_pass(world)
+    assert world.shards.rows[0].drained_through > fire
+    assert fire not in {cursor.bucket for _, cursor in world.agenda.cursors()}
+
+
+def a_storm_to_crash_in() -> World:
+    world = with_a_storm(a_world(drained_ago=timedelta(minutes=6)), noisy=60)
+    world.outbox.put(a_page(written_at=NINE - timedelta(hours=1)))
+    return world
+
+
+@pytest.mark.parametrize("crash", io_points(a_storm_to_crash_in(), a_pass))
+def test_after_a_crash_in_a_storm_the_next_passes_end_in_the_same_state(crash: int) -> None:
+    undisturbed, world = a_storm_to_crash_in(), a_storm_to_crash_in()
+    two_passes(undisturbed)
+    dies(world, a_pass, at=crash)
+    next_pass(world)
+    assert world.planned_ids() == undisturbed.planned_ids()
+    assert world.agenda.cursors() == undisturbed.agenda.cursors()
     assert world.shards.rows == undisturbed.shards.rows

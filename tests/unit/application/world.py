@@ -16,6 +16,7 @@ from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.settle_message import SettleMessage
+from puntual.application.tenant_weights import TenantWeights
 from puntual.application.tick import Tick
 from puntual.domain.agenda import Cursor
 from puntual.domain.lane import Lane
@@ -153,6 +154,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             horizon=HORIZON,
+            weight_of=TenantWeights(tenants=self.tenants, clock=self.clock),
         )
 
     @property

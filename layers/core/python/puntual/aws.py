@@ -264,10 +264,14 @@ def page_key(page: Page) -> Item:
 
 def page_item(page: Page) -> Item:
     """Give a page's row of the outbox, which a replay's transaction puts too."""
-    return page_key(page) | {
+    item = page_key(page) | {
         "body": {"B": packed_page(page)},
         "written_at": {"S": text_of(page.written_at)},
     }
+    if page.carried:
+        # Beside the body, so that the relay passes it over without unpacking it.
+        item["carried"] = {"S": "planner"}
+    return item
 
 
 REGISTRATION = "registration"

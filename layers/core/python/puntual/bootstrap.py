@@ -26,6 +26,7 @@ from puntual.adapters.dynamodb_ledger import DynamoDbLedger
 from puntual.adapters.dynamodb_outbox import DynamoDbOutbox
 from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.adapters.dynamodb_schedules import DynamoDbSchedules
+from puntual.adapters.dynamodb_seats import DynamoDbSeats
 from puntual.adapters.dynamodb_shards import DynamoDbShards
 from puntual.adapters.dynamodb_shares import DynamoDbShares
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
@@ -65,6 +66,7 @@ from puntual.application.ports import (
     Requests,
     RootSecret,
     Schedules,
+    Seats,
     Shards,
     Shares,
     Tenants,
@@ -76,7 +78,9 @@ from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.running_shares import RunningShares
 from puntual.application.settle_message import SettleMessage
+from puntual.application.share_executors import ShareExecutors
 from puntual.application.take_callback import TakeCallback
+from puntual.application.tenant_weights import TenantWeights
 from puntual.application.tick import Tick
 from puntual.application.token_blocks import TokenBlocks
 from puntual.aws import (
@@ -174,6 +178,11 @@ class Settings:
     def queue_urls(self) -> dict[Lane, str]:
         """All three: who sends to one lane may have to send to any."""
         return {lane: self._text(f"{lane.name}_QUEUE_URL") for lane in Lane}
+
+    @property
+    def executors(self) -> dict[Lane, int]:
+        """How many executors each lane may run at once."""
+        return {lane: self._count(f"{lane.name}_EXECUTORS") for lane in Lane}
 
     @property
     def planner_function(self) -> str:
@@ -309,6 +318,11 @@ def breakers() -> Breakers:
 
 
 @cache
+def seats() -> Seats:
+    return DynamoDbSeats(client=dynamodb_client(), table=settings().tenants_table)
+
+
+@cache
 def agenda() -> Agenda:
     return DynamoDbAgenda(client=dynamodb_client(), table=settings().agenda_table)
 
@@ -408,6 +422,11 @@ def draw_tokens() -> DrawTokens:
 
 
 @cache
+def tenant_weights() -> TenantWeights:
+    return TenantWeights(tenants=tenants(), clock=clock())
+
+
+@cache
 def plan_cursors() -> PlanCursors:
     return PlanCursors(
         schedules=schedules(),
@@ -467,6 +486,7 @@ def plan_shard() -> PlanShard:
         clock=clock(),
         ids=ids(),
         horizon=settings().horizon,
+        weight_of=tenant_weights(),
     )
 
 
@@ -508,6 +528,19 @@ def execute_occurrence() -> ExecuteOccurrence:
 @cache
 def read_gates() -> ReadGates:
     return ReadGates(budgets=budgets(), shares=shares(), breakers=breakers(), clock=clock())
+
+
+@cache
+def share_executors() -> ShareExecutors:
+    """One for the life of the process: an executor is who holds a seat."""
+    return ShareExecutors(
+        seats=seats(),
+        weight_of=tenant_weights(),
+        clock=clock(),
+        chance=chance(),
+        owner=ids().new_id(),
+        executors=settings().executors,
+    )
 
 
 @cache

@@ -11,7 +11,7 @@ from itertools import batched
 
 from aws_lambda_powertools import Logger
 
-from puntual.application.codec import bucket_text, cursor_of, cursor_text
+from puntual.application.codec import behind_text, bucket_text, cursor_of, cursor_text
 from puntual.aws import (
     DynamoDBClient,
     Item,
@@ -39,9 +39,11 @@ class DynamoDbAgenda:
     table: str
     sleep: Sleep = time.sleep
 
-    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+    def due(
+        self, shard: int, bucket: datetime, *, limit: int, behind: Cursor | None = None
+    ) -> tuple[Cursor, ...]:
         while True:  # each round sets at least one row aside
-            items = self._query(shard, bucket, limit)
+            items = self._query(shard, bucket, limit, behind)
             cursors = tuple(
                 cursor
                 for item in items
@@ -50,13 +52,19 @@ class DynamoDbAgenda:
             if cursors or not items:
                 return cursors
 
-    def _query(self, shard: int, bucket: datetime, limit: int) -> list[Item]:
+    def _query(self, shard: int, bucket: datetime, limit: int, behind: Cursor | None) -> list[Item]:
+        condition, names = "#bucket = :bucket", {"#bucket": "bucket"}
+        values: Item = {":bucket": {"S": bucket_text(bucket, shard)}}
+        if behind is not None:
+            condition += " AND #cursor > :behind"
+            names["#cursor"] = "cursor"
+            values[":behind"] = {"S": behind_text(behind)}
         with unavailable_if_transient("read a bucket"):
             pages = self.client.get_paginator("query").paginate(
                 TableName=self.table,
-                KeyConditionExpression="#bucket = :bucket",
-                ExpressionAttributeNames={"#bucket": "bucket"},
-                ExpressionAttributeValues={":bucket": {"S": bucket_text(bucket, shard)}},
+                KeyConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
                 ConsistentRead=True,
                 PaginationConfig={"MaxItems": limit, "PageSize": limit},
             )

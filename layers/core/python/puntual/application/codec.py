@@ -96,6 +96,12 @@ def cursor_text(cursor: Cursor) -> str:
     return f"{available_at}#{cursor.tenant}#{cursor.schedule}#{cursor.version}"
 
 
+def behind_text(cursor: Cursor) -> str:
+    """Give a place behind all cursors of a tenant at one instant, and before any other's."""
+    # "$" comes right after "#" and before all that an id may hold.
+    return f"{text_of(cursor.available_at)}#{cursor.tenant}$"
+
+
 def cursor_of(text: str, *, scheduled_for: str) -> Cursor:
     available_at, tenant, schedule, version = text.split("#")
     return Cursor(

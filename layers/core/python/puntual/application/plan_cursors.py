@@ -40,6 +40,8 @@ class Work:
     next_cursors: list[Cursor] = field(default_factory=list)
     accounted: list[Cursor] = field(default_factory=list)
     quarantined: list[tuple[Cursor, str]] = field(default_factory=list)
+    carried: bool = False
+    page: Page | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +65,18 @@ class PlanCursors:
         *,
         through: datetime | None = None,
         next_fires: NextFires | None = None,
+        carried: bool = False,
     ) -> Work:
         """Plan each cursor's fire; with `through`, those that follow it up to that instant too.
 
+        Whoever asks for a page that is `carried` takes it to its lanes.
         Raises `Unavailable` where a write did not take; running again repairs it.
         """
         assert 0 < len(cursors) <= OCCURRENCES_PER_PAGE_MAX
         memo = next_fires or NextFires()
         now = self.clock.now()
         heads = self.schedules.heads(list({cursor.key: None for cursor in cursors}))
-        work = Work()
+        work = Work(carried=carried)
         for cursor in cursors:
             head = heads.get(cursor.key)
             try:
@@ -97,8 +101,14 @@ class PlanCursors:
         if work.spans:
             self.ledger.put_spans(work.spans)
         if work.planned:
-            bucket, planned = cursors[0].bucket, tuple(work.planned)
-            self.outbox.put(Page(shard=shard, bucket=bucket, planned=planned, written_at=now))
+            work.page = Page(
+                shard=shard,
+                bucket=cursors[0].bucket,
+                planned=tuple(work.planned),
+                written_at=now,
+                carried=work.carried,
+            )
+            self.outbox.put(work.page)
         if work.next_cursors:
             self.agenda.put(shard, work.next_cursors)
         for cursor in work.accounted:

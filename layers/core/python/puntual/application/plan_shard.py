@@ -1,12 +1,16 @@
 """A planner's pass over one shard: announce, read each bucket until it is empty, close the old."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import batched, count
 
 from puntual.application.plan_cursors import NextFires, PlanCursors, Work
 from puntual.application.ports import Agenda, Clock, IdSource, Outbox, Shards
 from puntual.application.relay_page import RelayPage
+from puntual.domain.agenda import Cursor
+from puntual.domain.errors import Unavailable
+from puntual.domain.fairness import QUANTUM, Turn, WeightOf
 from puntual.domain.instant import MINUTE, minute_of
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX
 from puntual.domain.shard import CLOSE_AFTER, LEASE, Shard
@@ -15,6 +19,10 @@ PAGE_LEFT_AFTER = timedelta(seconds=60)
 """Age from which a page counts as left over by the relay."""
 
 PAGES_RELAYED_MAX = 100
+
+READ_BEHIND = 1_000
+"""Cursors per read while some are put off: others lie scattered among them."""
+
 LEASE_RENEWED_AFTER = LEASE / 3
 
 
@@ -28,6 +36,7 @@ class PlanReport:
     planned: int = 0
     spans: int = 0
     quarantined: int = 0
+    carried: int = 0
     relayed: int = 0
     completed_through: datetime | None = None
     drained_through: datetime | None = None
@@ -36,6 +45,20 @@ class PlanReport:
         self.planned += len(work.planned)
         self.spans += len(work.spans)
         self.quarantined += len(work.quarantined)
+
+
+@dataclass(slots=True)
+class _Pass:
+    """How far a pass over a shard may go and has come."""
+
+    shard: int
+    owner: str
+    deadline: datetime
+    renewed_at: datetime
+    emptied: dict[datetime, datetime] = field(default_factory=dict)
+    """When each bucket was last seen to be empty."""
+
+    memo: NextFires = field(default_factory=NextFires)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +71,8 @@ class PlanShard:
     clock: Clock
     ids: IdSource
     horizon: timedelta
+    weight_of: WeightOf
+    quantum: int = QUANTUM
 
     def __call__(self, shard: int, *, deadline: datetime) -> PlanReport:
         """Plan what is due within the horizon; stops at `deadline`, and the next pass goes on.
@@ -62,8 +87,9 @@ class PlanShard:
         report.leased = True
         through = now + self.horizon
         self.shards.announce(shard, through)
-        emptied = self._plan_buckets(row, owner, through, deadline, report)
-        self._close(row, through, emptied, report)
+        at = _Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
+        self._plan_buckets(at, row.drained_through, through, report)
+        self._close(row, through, at.emptied, report)
         self._relay_left(shard, report)
         self.shards.release(shard, owner=owner)
         return report
@@ -72,28 +98,78 @@ class PlanShard:
         return self.shards.lease(shard, owner=owner, now=now, until=now + LEASE)
 
     def _plan_buckets(
-        self, row: Shard, owner: str, through: datetime, deadline: datetime, report: PlanReport
-    ) -> dict[datetime, datetime]:
-        """Plan every bucket up to `through`; gives when each was last seen to be empty."""
-        emptied: dict[datetime, datetime] = {}
-        memo = NextFires()
-        lease_renewed_at = self.clock.now()
-        for bucket in _minutes(row.drained_through, through):
-            report.buckets += 1
-            while True:
-                now = self.clock.now()
-                if now >= deadline:
-                    return emptied
-                if now - lease_renewed_at > LEASE_RENEWED_AFTER:
-                    if not self._lease(row.shard, owner, now):
-                        return emptied
-                    lease_renewed_at = now
-                cursors = self.agenda.due(row.shard, bucket, limit=OCCURRENCES_PER_PAGE_MAX)
-                if not cursors:
-                    emptied[bucket] = now
-                    break
-                report.count(self.plan_cursors.plan(row.shard, cursors, next_fires=memo))
-        return emptied
+        self, at: _Pass, first: datetime, through: datetime, report: PlanReport
+    ) -> None:
+        """Plan what is due in every bucket up to `through`.
+
+        In rounds, so that a tenant with much to plan in one bucket holds up no other: what is
+        beyond its turn waits until every bucket has been walked through.
+        """
+        buckets = tuple(_minutes(first, through))
+        for round_ in count():
+            put_off = []
+            for bucket in buckets:
+                report.buckets += round_ == 0
+                emptied = self._walk_through(bucket, round_, at, report)
+                if emptied is None:
+                    return
+                if not emptied:
+                    put_off.append(bucket)
+            if not put_off:
+                return
+            buckets = tuple(put_off)
+
+    def _walk_through(
+        self, bucket: datetime, round_: int, at: _Pass, report: PlanReport
+    ) -> bool | None:
+        """Plan a turn of each tenant; True if the bucket is empty then, None if the pass ends."""
+        turn = Turn(round=round_, quantum=self.quantum, weight_of=self.weight_of)
+        behind: Cursor | None = None
+        while True:
+            now = self.clock.now()
+            if not self._goes_on(at, now):
+                return None
+            limit = OCCURRENCES_PER_PAGE_MAX if behind is None else READ_BEHIND
+            cursors = self.agenda.due(at.shard, bucket, limit=limit, behind=behind)
+            if not cursors:
+                break
+            chosen, put_off = turn.split(cursors)
+            for some in batched(chosen, OCCURRENCES_PER_PAGE_MAX, strict=False):
+                if not self._goes_on(at, self.clock.now()):
+                    return None
+                self._plan(some, at, report, carried=round_ > 0)
+            if put_off:
+                behind = put_off[-1]
+        if behind is None:
+            at.emptied[bucket] = now
+        return behind is None
+
+    def _plan(
+        self, cursors: Sequence[Cursor], at: _Pass, report: PlanReport, *, carried: bool
+    ) -> None:
+        """Plan a page. What is beyond a first turn is carried, past the queue that others are in.
+
+        The relay takes pages in the order in which they were written: behind a storm, what is
+        written after it would come too late.
+        """
+        work = self.plan_cursors.plan(at.shard, cursors, next_fires=at.memo, carried=carried)
+        report.count(work)
+        if work.page is None or not carried:
+            return
+        try:
+            report.carried += self.relay_page(work.page).sent
+        except Unavailable:
+            return  # It stays in the outbox, and is relayed with what is left.
+
+    def _goes_on(self, at: _Pass, now: datetime) -> bool:
+        """Tell whether there is time left, and the lease still ours."""
+        if now >= at.deadline:
+            return False
+        if now - at.renewed_at > LEASE_RENEWED_AFTER:
+            if not self._lease(at.shard, at.owner, now):
+                return False
+            at.renewed_at = now
+        return True
 
     def _relay_left(self, shard: int, report: PlanReport) -> None:
         """Relay what the relay left: nothing depends on the stream alone."""

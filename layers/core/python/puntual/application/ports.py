@@ -12,10 +12,11 @@ from typing import Protocol
 from puntual.domain import breaker, share
 from puntual.domain.agenda import Cursor
 from puntual.domain.budget import Budget, BudgetKey
+from puntual.domain.fairness import Seat
 from puntual.domain.forecast import RulePage
 from puntual.domain.labels import LabelFilter
 from puntual.domain.lane import Lane
-from puntual.domain.message import Message
+from puntual.domain.message import Crowd, Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
 from puntual.domain.replay import DeadLetterFilter
@@ -221,13 +222,31 @@ class Breakers(Protocol):
         """Put a tenant's breakers as `Budgets.swap` does (P9)."""
 
 
+class Seats(Protocol):
+    """Leases by which crowds hold executors, and which crowds need none. Nothing rests on it."""
+
+    def take(self, seat: Seat, *, owner: str, now: datetime, until: datetime) -> bool:
+        """Take or renew a seat's lease; False while another owner holds it."""
+
+    def leave(self, seat: Seat, *, owner: str) -> None:
+        """Give a seat back; nothing where another owner holds it."""
+
+    def quick_until(self, crowd: Crowd) -> datetime | None:
+        """Until when a crowd counts as quick, as was noted last. Eventually consistent."""
+
+    def note_quick(self, crowd: Crowd, *, until: datetime) -> None: ...
+
+
 class Agenda(Protocol):
     """Cursors by bucket and shard. Batches are never done until their unprocessed rest is (P9)."""
 
-    def due(self, shard: int, bucket: datetime, *, limit: int) -> tuple[Cursor, ...]:
+    def due(
+        self, shard: int, bucket: datetime, *, limit: int, behind: Cursor | None = None
+    ) -> tuple[Cursor, ...]:
         """The first cursors of a bucket, strongly consistent; empty means that it is empty.
 
-        A row that cannot be read is moved to quarantine.
+        Those `behind` a cursor come after all of its tenant at its instant. A row that cannot be
+        read is moved to quarantine.
         """
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None: ...

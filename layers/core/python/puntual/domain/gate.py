@@ -10,6 +10,7 @@ BY_FIRES = "held by fires_per_minute_max"
 BY_RUNNING = "held by running_max"
 BY_TARGET_RATE = "held by the target's per_minute"
 BY_TARGET_RUNNING = "held by the target's running"
+BY_SEATS = "held by the lane's seats"
 
 HOLD_FIRST = 2 * SECOND
 HOLD_MAX = 60 * SECOND

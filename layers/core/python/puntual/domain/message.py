@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.page import Planned
+from puntual.domain.tenant import TenantId
 
 PARK_MAX = timedelta(seconds=900)
 """The longest delay a queue gives to a message; longer waits hop."""
@@ -13,6 +14,14 @@ PARK_MAX = timedelta(seconds=900)
 PARK_MIN = timedelta(seconds=1)
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """What a tenant has in one lane: what contends with the others' for its executors."""
+
+    tenant: TenantId
+    lane: Lane
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +55,19 @@ class Message:
         return self.available_at if held_until is None else max(self.available_at, held_until)
 
     @property
+    def crowd(self) -> Crowd:
+        return Crowd(tenant=self.occurrence.tenant, lane=self.lane)
+
+    @property
     def judged_version(self) -> int:
         """The version whose validity decides: the one that authorised it, if any (P3)."""
         authorised = self.authorised_version
         return self.occurrence.version if authorised is None else authorised
+
+    def kept_waiting(self, gate: str, *, now: datetime, until: datetime) -> "Message":
+        """Give it as a gate holds it that has not judged it: as late as it is, and no later."""
+        late = max(timedelta(0), now - self.starts_at)
+        return replace(self, held_until=until - late, held_by=gate)
 
     def tried(self) -> "Message":
         """Give it after an attempt: nothing stalls, and the next one needs tokens of its own."""

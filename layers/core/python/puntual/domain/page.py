@@ -36,12 +36,14 @@ class Page:
     """Content-addressed (P2): the same occurrences make the same page, whoever writes it.
 
     So do only the same rounds: who deletes the page of one must not meet that of the next (E2).
+    One that is `carried` is taken to its lanes by the planner that wrote it, and not by the relay.
     """
 
     shard: int
     bucket: datetime
     planned: tuple[Planned, ...]
     written_at: datetime
+    carried: bool = False
 
     @property
     def id(self) -> str:
