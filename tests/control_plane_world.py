@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import Schedules
 from puntual.application.show_schedule import ShownSchedule
@@ -18,6 +20,7 @@ from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
@@ -51,6 +54,7 @@ class World:
 
     clock: ManualClock = field(default_factory=lambda: ManualClock(NINE))
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
@@ -101,6 +105,11 @@ class World:
             limits=LIMITS,
             retention=RETENTION,
             deliver=self.deliver,
+            catch_up=CatchUpTokens(
+                tenants=self.tenants,
+                draw=DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids),
+                clock=self.clock,
+            ),
         )
 
     def created(

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from functions.api import occurrences, previews, schedules, targets, tenants
 from functions.api.desk import Desk
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
-from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
+from functions.api.previews import CATCH_UP_PREVIEW, PREVIEW, SCHEDULE_PREVIEW
 from functions.api.problems import (
     Problem,
     of_conflict,
@@ -45,6 +45,7 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     f"{SCHEDULE}/resume": frozenset({"POST"}),
     PREVIEW: frozenset({"POST"}),
     SCHEDULE_PREVIEW: frozenset({"GET"}),
+    CATCH_UP_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
     OCCURRENCE: frozenset({"GET"}),
 }

@@ -7,10 +7,13 @@ from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.control_plane import control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.settle_message import (
@@ -32,6 +35,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.hostile import (
     HostileAgenda,
+    HostileBudgets,
     HostileLanes,
     HostileLedger,
     HostileOutbox,
@@ -40,6 +44,7 @@ from tests.fakes.hostile import (
     HostileShards,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_shards import InMemoryShards
@@ -97,6 +102,7 @@ class Parts:
     schedules: type[WatchedSchedules] = WatchedSchedules
     zone_releases: type[InMemoryZoneReleases] = InMemoryZoneReleases
     plan_cursors: type[PlanCursors] = PlanCursors
+    plan_recoveries: type[PlanRecoveries] = PlanRecoveries
     plan_shard: type[PlanShard] = PlanShard
     announced: type[Announced] = Announced
     relay_page: type[RelayPage] = RelayPage
@@ -230,6 +236,7 @@ class World:
         )
         self.fake_tenants = InMemoryTenants()
         self.fake_tenants.register(Tenant(tenant=TENANT))
+        self.fake_budgets = InMemoryBudgets()
         self.fake_agenda = parts.agenda()
         self.fake_outbox = parts.outbox(self.stream.put)
         self.fake_shards = parts.shards()
@@ -249,6 +256,19 @@ class World:
         planners = HostilePlanners(RecordingPlanners(self._start_planner), io)
         plan_cursors = parts.plan_cursors(
             schedules=schedules, agenda=agenda, outbox=outbox, ledger=ledger, clock=clock
+        )
+        catch_up = CatchUpTokens(
+            tenants=self.fake_tenants,
+            draw=DrawTokens(budgets=HostileBudgets(self.fake_budgets, io), clock=clock, ids=ids),
+            clock=clock,
+        )
+        plan_recoveries = parts.plan_recoveries(
+            schedules=schedules,
+            agenda=agenda,
+            outbox=outbox,
+            ledger=ledger,
+            tokens=catch_up,
+            clock=clock,
         )
         announced = parts.announced(
             shards=shards,
@@ -273,6 +293,7 @@ class World:
                 clock=clock,
             ),
             retention=RETENTION_MIN,
+            catch_up=catch_up,
         )
         self.relay_page = parts.relay_page(outbox=outbox, lanes=lanes, clock=clock)
         self.plan_shard = parts.plan_shard(
@@ -280,6 +301,7 @@ class World:
             agenda=agenda,
             outbox=outbox,
             plan_cursors=plan_cursors,
+            plan_recoveries=plan_recoveries,
             relay_page=self.relay_page,
             clock=clock,
             ids=ids,
@@ -292,6 +314,7 @@ class World:
             lanes=lanes,
             clock=clock,
             ids=ids,
+            catch_up=catch_up,
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )

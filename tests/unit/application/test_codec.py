@@ -139,6 +139,7 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "misfire": "fire_once",
         "misfire_after_ms": 60_000,
         "max_lateness_ms": None,
+        "limit": 100,
         "max_attempts": 5,
         "retry_base_ms": 10_000,
         "retry_cap_ms": 1_800_000,
@@ -150,6 +151,7 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
 def test_a_head_of_the_deployment_before_allows_overlaps() -> None:
     document = json.loads(codec.head_text(a_schedule()))
     del document["policies"]["overlap"]
+    del document["policies"]["limit"]
     assert codec.head_of_text(json.dumps(document), state="ACTIVE") == a_schedule()
 
 

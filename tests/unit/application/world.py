@@ -8,9 +8,12 @@ from random import Random
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
+from puntual.application.catch_up_tokens import CatchUpTokens
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
@@ -27,6 +30,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.given_zone_data import GivenZoneData
 from tests.fakes.hostile import (
     HostileAgenda,
+    HostileBudgets,
     HostileLanes,
     HostileLedger,
     HostileOutbox,
@@ -38,6 +42,7 @@ from tests.fakes.hostile import (
     Rates,
 )
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
@@ -71,6 +76,7 @@ class World:
     lanes: InMemoryLanes = field(default_factory=InMemoryLanes)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     zone_releases: InMemoryZoneReleases = field(default_factory=InMemoryZoneReleases)
     zone_data: GivenZoneData = field(default_factory=lambda: GivenZoneData(pinned_rules()))
@@ -123,6 +129,24 @@ class World:
         )
 
     @property
+    def plan_recoveries(self) -> PlanRecoveries:
+        return PlanRecoveries(
+            schedules=HostileSchedules(self.schedules, self.hostility),
+            agenda=HostileAgenda(self.agenda, self.hostility),
+            outbox=HostileOutbox(self.outbox, self.hostility),
+            ledger=HostileLedger(self.ledger, self.hostility),
+            tokens=self.catch_up,
+            clock=self.clock,
+        )
+
+    @property
+    def catch_up(self) -> CatchUpTokens:
+        draw = DrawTokens(
+            budgets=HostileBudgets(self.budgets, self.hostility), clock=self.clock, ids=self.ids
+        )
+        return CatchUpTokens(tenants=self.tenants, draw=draw, clock=self.clock)
+
+    @property
     def relay_page(self) -> RelayPage:
         return RelayPage(
             outbox=HostileOutbox(self.outbox, self.hostility),
@@ -137,6 +161,7 @@ class World:
             agenda=HostileAgenda(self.agenda, self.hostility),
             outbox=HostileOutbox(self.outbox, self.hostility),
             plan_cursors=self.plan_cursors,
+            plan_recoveries=self.plan_recoveries,
             relay_page=self.relay_page,
             clock=self.clock,
             ids=self.ids,
@@ -192,6 +217,7 @@ class World:
                 lanes=HostileLanes(self.lanes, self.hostility),
                 clock=self.clock,
                 ids=self.ids,
+                catch_up=self.catch_up,
             )
         return self._settle_message
 

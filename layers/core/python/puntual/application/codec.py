@@ -17,14 +17,21 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from puntual.domain.agenda import Cursor
+from puntual.domain.agenda import Cursor, Recovery
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import FIRST_INSTANT, MILLISECOND, instant_of, text_of
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Page, Planned
-from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
+from puntual.domain.policies import (
+    CATCH_UP_LIMIT_DEFAULT,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.run import Attempt, Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.slot import Place
@@ -35,6 +42,9 @@ from puntual.domain.zone_rules import ZoneRules
 
 type Document = dict[str, Any]
 """What JSON holds; each reader below judges the types that it takes from it."""
+
+RECOVERY_PREFIX = "r#"
+"""Sorts behind every regular cursor, whose text begins with a year."""
 
 SPREAD_DIGITS = 8
 """Hexadecimal digits of the hash that a schedule's place among its tenant's begins with."""
@@ -72,9 +82,28 @@ def minute_text(bucket: datetime) -> str:
 
 
 def cursor_text(cursor: Cursor) -> str:
-    """Give a cursor's place in its bucket, in the order of time."""
-    available_at = text_of(cursor.available_at)
-    return f"{available_at}#{cursor.tenant}#{cursor.schedule}#{cursor.version}"
+    """Give a cursor's place in its bucket, in the order of time; recoveries come last.
+
+    Of a recovery, it is the end of its range, whichever slice comes next: so two of one range
+    that meet in a minute are one.
+    """
+    owner = f"{cursor.tenant}#{cursor.schedule}#{cursor.version}"
+    if cursor.recovery is not None:
+        return f"{RECOVERY_PREFIX}{text_of(cursor.recovery.last)}#{owner}"
+    return f"{text_of(cursor.available_at)}#{owner}"
+
+
+def recovery_cursor_of(text: str, *, bucket: str, scheduled_for: str, left: int) -> Cursor:
+    """Read a recovery cursor; `bucket` is the agenda's partition that it stands in."""
+    _, last, tenant, schedule, version = text.split("#")
+    return Cursor(
+        tenant=TenantId(tenant),
+        schedule=ScheduleId(schedule),
+        version=int(version),
+        scheduled_for=instant_of(scheduled_for),
+        available_at=instant_of(bucket.split("#", maxsplit=1)[0]),
+        recovery=Recovery(last=instant_of(last), left=left),
+    )
 
 
 def cursor_of(text: str, *, scheduled_for: str) -> Cursor:
@@ -244,6 +273,7 @@ def _policies_document(policies: Policies) -> Document:
         "misfire": misfire.policy,
         "misfire_after_ms": _milliseconds(misfire.after),
         "max_lateness_ms": None if late is None else _milliseconds(late),
+        "limit": misfire.limit,
         "max_attempts": retry.max_attempts,
         "retry_base_ms": _milliseconds(retry.base),
         "retry_cap_ms": _milliseconds(retry.cap),
@@ -259,6 +289,7 @@ def _policies_of(read: Document) -> Policies:
             policy=Misfire(read["misfire"]),
             after=_duration_of(read["misfire_after_ms"]),
             max_lateness=None if late is None else _duration_of(late),
+            limit=read.get("limit", CATCH_UP_LIMIT_DEFAULT),
         ),
         retry=RetryPolicy(
             max_attempts=read["max_attempts"],
@@ -338,6 +369,12 @@ def body_of(message: Message, delay: timedelta) -> str:
         document["looks"] = message.looks
     if message.lost_races:
         document["lost"] = message.lost_races
+    if message.held_until is not None:
+        document["hu"] = text_of(message.held_until)
+    if message.caught_up:
+        document["cu"] = True
+    if message.backlog_since is not None:
+        document["since"] = text_of(message.backlog_since)
     if delay:
         document["delay_ms"] = _milliseconds(delay)
     return _text(document)
@@ -359,6 +396,9 @@ def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
             looks=read.get("looks", 0),
             lost_races=read.get("lost", 0),
             enqueued_at=_instant_or_none(read.get("enq")),
+            held_until=_instant_or_none(read.get("hu")),
+            caught_up=read.get("cu", False),
+            backlog_since=_instant_or_none(read.get("since")),
         )
         if sent_at is None:
             return message
@@ -373,6 +413,8 @@ def _planned_document(planned: Planned) -> Document:
     document["misfire_after_ms"] = _milliseconds(planned.misfire_after)
     if planned.flexible:
         document["flexible"] = True
+    if planned.caught_up_at is not None:
+        document["cu_at"] = text_of(planned.caught_up_at)
     return document
 
 
@@ -384,6 +426,7 @@ def _planned_of(read: Document) -> Planned:
         misfire_after=_duration_of(read["misfire_after_ms"]),
         flexible=read.get("flexible", False),
         authorised_version=read.get("auth"),
+        caught_up_at=_instant_or_none(read.get("cu_at")),
     )
 
 
@@ -441,8 +484,8 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `cr` cancel_requested, `why` reason; `tries` with their number, start, end and
-    result.
+    not_before, `cr` cancel_requested, `cu` caught_up, `why` reason; `tries` with their number,
+    start, end and result.
     """
     document = _keyless_document(run.occurrence)
     document |= _common_document(
@@ -457,6 +500,8 @@ def run_text(run: Run) -> str:
         document["nb"] = text_of(run.not_before)
     if run.cancel_requested:
         document["cr"] = True
+    if run.caught_up:
+        document["cu"] = True
     if run.reason:
         document["why"] = run.reason
     if run.attempts:
@@ -480,6 +525,7 @@ def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
             not_before=_instant_or_none(read.get("nb")),
             authorised_version=read.get("auth"),
             cancel_requested=read.get("cr", False),
+            caught_up=read.get("cu", False),
             reason=read.get("why", ""),
             attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
             write_id=write_id,

@@ -6,7 +6,9 @@ from datetime import timedelta
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.cancel_schedule import CancelSchedule
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.change_schedule import ChangeSchedule
+from puntual.application.count_spans import CountSpans
 from puntual.application.create_schedule import CreateSchedule
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.derive_fires import DeriveFires
@@ -15,6 +17,7 @@ from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
 from puntual.application.pause_schedule import PauseSchedule
 from puntual.application.ports import Clock, IdSource, Ledger, Schedules, Tenants
+from puntual.application.preview_catch_up import PreviewCatchUp
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
@@ -42,6 +45,7 @@ class ControlPlane:
     show_occurrence: ShowOccurrence
     preview_rule: PreviewRule
     preview_schedule: PreviewSchedule
+    preview_catch_up: PreviewCatchUp
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
     forecast_fires: ForecastFires
@@ -61,10 +65,12 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     limits: Limits,
     retention: timedelta,
     deliver: DeliverOccurrence,
+    catch_up: CatchUpTokens,
 ) -> ControlPlane:
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
     derive = DeriveFires(schedules=schedules, retention=retention)
+    count = CountSpans(schedules=schedules, ledger=ledger)
     return ControlPlane(
         environment=limits.environment,
         create_schedule=CreateSchedule(
@@ -87,13 +93,14 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
             advance=advance,
         ),
         list_occurrences=ListOccurrences(
-            schedules=schedules, ledger=ledger, derive=derive, clock=clock
+            schedules=schedules, ledger=ledger, derive=derive, count=count, clock=clock
         ),
         show_occurrence=ShowOccurrence(
-            schedules=schedules, ledger=ledger, derive=derive, clock=clock
+            schedules=schedules, ledger=ledger, derive=derive, count=count, clock=clock
         ),
         preview_rule=PreviewRule(tenants=tenants, clock=clock, limits=limits),
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
+        preview_catch_up=PreviewCatchUp(schedules=schedules, tokens=catch_up, clock=clock),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
         forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),

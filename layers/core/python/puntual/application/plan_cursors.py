@@ -38,6 +38,7 @@ class Work:
     planned: list[Planned] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     next_cursors: list[Cursor] = field(default_factory=list)
+    recoveries: list[Cursor] = field(default_factory=list)
     accounted: list[Cursor] = field(default_factory=list)
     quarantined: list[tuple[Cursor, str]] = field(default_factory=list)
 
@@ -101,6 +102,8 @@ class PlanCursors:
             self.outbox.put(Page(shard=shard, bucket=bucket, planned=planned, written_at=now))
         if work.next_cursors:
             self.agenda.put(shard, work.next_cursors)
+        for cursor in work.recoveries:
+            self.agenda.recover(shard, cursor)
         for cursor in work.accounted:
             self.schedules.complete(cursor.key, cursor.version)
         for cursor, reason in work.quarantined:
@@ -133,6 +136,8 @@ def _gather(cursor: Cursor, plans: Sequence[CursorPlan], work: Work) -> None:
     for plan in plans:
         work.planned.extend(plan.planned)
         work.spans.extend(plan.spans)
+        if plan.recovery is not None:
+            work.recoveries.append(plan.recovery)
     last = plans[-1]
     if last.next_cursor is not None:
         work.next_cursors.append(last.next_cursor)

@@ -1,10 +1,14 @@
-"""A planner's pass over one shard: announce, read each bucket until it is empty, close the old."""
+"""A planner's pass over one shard: announce, read each bucket until it is empty, close the old.
+
+Recoveries come last, so that what was missed never delays what is due (P8).
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from puntual.application.plan_cursors import NextFires, PlanCursors, Work
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.ports import Agenda, Clock, IdSource, Outbox, Shards
 from puntual.application.relay_page import RelayPage
 from puntual.domain.instant import MINUTE, minute_of
@@ -38,12 +42,30 @@ class PlanReport:
         self.quarantined += len(work.quarantined)
 
 
+@dataclass(slots=True)
+class _Pass:
+    """How far a pass over a shard may go and has come."""
+
+    shard: int
+    owner: str
+    deadline: datetime
+    renewed_at: datetime
+    emptied: dict[datetime, datetime] = field(default_factory=dict)
+    """When each bucket was last seen to hold no regular cursor."""
+
+    recovering: list[datetime] = field(default_factory=list)
+    """Those of them whose minute has begun and that hold recovery cursors."""
+
+    memo: NextFires = field(default_factory=NextFires)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanShard:
     shards: Shards
     agenda: Agenda
     outbox: Outbox
     plan_cursors: PlanCursors
+    plan_recoveries: PlanRecoveries
     relay_page: RelayPage
     clock: Clock
     ids: IdSource
@@ -62,9 +84,11 @@ class PlanShard:
         report.leased = True
         through = now + self.horizon
         self.shards.announce(shard, through)
-        emptied = self._plan_buckets(row, owner, through, deadline, report)
-        self._close(row, through, emptied, report)
+        at = _Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
+        self._plan_buckets(at, row.drained_through, through, report)
+        self._close(row, through, at, report)
         self._relay_left(shard, report)
+        self._recover(at, report)
         self.shards.release(shard, owner=owner)
         return report
 
@@ -72,28 +96,43 @@ class PlanShard:
         return self.shards.lease(shard, owner=owner, now=now, until=now + LEASE)
 
     def _plan_buckets(
-        self, row: Shard, owner: str, through: datetime, deadline: datetime, report: PlanReport
-    ) -> dict[datetime, datetime]:
-        """Plan every bucket up to `through`; gives when each was last seen to be empty."""
-        emptied: dict[datetime, datetime] = {}
-        memo = NextFires()
-        lease_renewed_at = self.clock.now()
-        for bucket in _minutes(row.drained_through, through):
+        self, at: _Pass, first: datetime, through: datetime, report: PlanReport
+    ) -> None:
+        """Plan what is due in every bucket up to `through`."""
+        for bucket in _minutes(first, through):
             report.buckets += 1
             while True:
                 now = self.clock.now()
-                if now >= deadline:
-                    return emptied
-                if now - lease_renewed_at > LEASE_RENEWED_AFTER:
-                    if not self._lease(row.shard, owner, now):
-                        return emptied
-                    lease_renewed_at = now
-                cursors = self.agenda.due(row.shard, bucket, limit=OCCURRENCES_PER_PAGE_MAX)
+                if not self._goes_on(at, now):
+                    return
+                due = self.agenda.due(at.shard, bucket, limit=OCCURRENCES_PER_PAGE_MAX)
+                cursors = [cursor for cursor in due if cursor.recovery is None]
                 if not cursors:
-                    emptied[bucket] = now
+                    at.emptied[bucket] = now
+                    if due and bucket <= now:
+                        at.recovering.append(bucket)
                     break
-                report.count(self.plan_cursors.plan(row.shard, cursors, next_fires=memo))
-        return emptied
+                report.count(self.plan_cursors.plan(at.shard, cursors, next_fires=at.memo))
+
+    def _recover(self, at: _Pass, report: PlanReport) -> None:
+        """Plan a slice of each missed range that is due; the next one has a later bucket (E9)."""
+        for bucket in at.recovering:
+            while self._goes_on(at, self.clock.now()):
+                due = self.agenda.due(at.shard, bucket, limit=OCCURRENCES_PER_PAGE_MAX)
+                cursors = [cursor for cursor in due if cursor.recovery is not None]
+                if not cursors:
+                    break
+                report.count(self.plan_recoveries.plan(at.shard, cursors, next_fires=at.memo))
+
+    def _goes_on(self, at: _Pass, now: datetime) -> bool:
+        """Tell whether there is time left, and the lease still ours."""
+        if now >= at.deadline:
+            return False
+        if now - at.renewed_at > LEASE_RENEWED_AFTER:
+            if not self._lease(at.shard, at.owner, now):
+                return False
+            at.renewed_at = now
+        return True
 
     def _relay_left(self, shard: int, report: PlanReport) -> None:
         """Relay what the relay left: nothing depends on the stream alone."""
@@ -106,17 +145,21 @@ class PlanShard:
         self,
         row: Shard,
         through: datetime,
-        emptied: dict[datetime, datetime],
+        at: _Pass,
         report: PlanReport,
     ) -> None:
         """Close buckets that were seen empty when their end was old enough (P4)."""
         completed = drained = minute_of(row.drained_through)
         closing = True
         for bucket in _minutes(row.drained_through, through):
-            if bucket not in emptied:
+            if bucket not in at.emptied:
                 break
             completed = bucket + MINUTE
-            closing = closing and emptied[bucket] - (bucket + MINUTE) >= CLOSE_AFTER
+            closing = (
+                closing
+                and bucket not in at.recovering
+                and at.emptied[bucket] - (bucket + MINUTE) >= CLOSE_AFTER
+            )
             if closing:
                 drained = bucket + MINUTE
         report.completed_through, report.drained_through = min(completed, through), drained

@@ -19,7 +19,10 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 class Message:
     """`looks` counts the second looks of E6, `lost_races` the parks that E1 asks for.
 
-    `enqueued_at` is when it first was visible in its lane while due; parking keeps it.
+    `enqueued_at` is when it first was visible in its lane while due; parking keeps it. Until
+    `held_until` Puntual itself held it back, which makes it no later. It is `caught_up` once it
+    was granted a place among the missed fires that run; before, it is in a backlog since
+    `backlog_since`, where its elders go first.
     """
 
     occurrence: Occurrence
@@ -29,6 +32,14 @@ class Message:
     looks: int = 0
     lost_races: int = 0
     enqueued_at: datetime | None = None
+    held_until: datetime | None = None
+    caught_up: bool = False
+    backlog_since: datetime | None = None
+
+    @property
+    def late_since(self) -> datetime:
+        """From when on it is late: what Puntual itself held back until then counts from there."""
+        return max(self.available_at, self.held_until or self.available_at)
 
     @property
     def judged_version(self) -> int:
@@ -50,6 +61,8 @@ def message_of(planned: Planned, *, now: datetime) -> Message:
         available_at=planned.available_at,
         lane=planned.lane_at(now),
         authorised_version=planned.authorised_version,
+        held_until=planned.caught_up_at,
+        caught_up=planned.caught_up_at is not None,
     )
 
 

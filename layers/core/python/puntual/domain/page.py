@@ -12,13 +12,17 @@ OCCURRENCES_PER_PAGE_MAX = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery."""
+    """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery.
+
+    `caught_up_at` is when a slice of a recovery planned it.
+    """
 
     occurrence: Occurrence
     available_at: datetime
     misfire_after: timedelta
     flexible: bool = False
     authorised_version: int | None = None
+    caught_up_at: datetime | None = None
 
     def lane_at(self, now: datetime) -> Lane:
         if now - self.available_at > self.misfire_after:

@@ -13,10 +13,15 @@ WINDOW_MAX = timedelta(hours=24)
 
 MISFIRE_AFTER_DEFAULT = timedelta(seconds=60)
 
+CATCH_UP_LIMIT_DEFAULT = 100
+CATCH_UP_LIMIT_MAX = 1_000
+"""Missed fires that one outage may have made up for: each is a run of its own."""
+
 
 class Misfire(StrEnum):
     SKIP = "skip"
     FIRE_ONCE = "fire_once"
+    CATCH_UP = "catch_up"
 
 
 class Overlap(StrEnum):
@@ -30,11 +35,15 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisfirePolicy:
-    """What becomes of fires that are found later than `after`; none runs beyond `max_lateness`."""
+    """What becomes of fires that are found later than `after`; none runs beyond `max_lateness`.
+
+    Under `catch_up` the oldest `limit` of them run.
+    """
 
     policy: Misfire = Misfire.FIRE_ONCE
     after: timedelta = MISFIRE_AFTER_DEFAULT
     max_lateness: timedelta | None = None
+    limit: int = CATCH_UP_LIMIT_DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

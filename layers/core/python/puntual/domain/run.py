@@ -51,6 +51,7 @@ class Run:
 
     `attempt` fences and never resets; `round_attempt` counts within the round that a replay opens.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
+    `caught_up` tells that it was late and took one of the places that `catch_up` has.
     `write_id` names the write that made it so (P9).
     """
 
@@ -65,6 +66,7 @@ class Run:
     not_before: datetime | None = None
     authorised_version: int | None = None
     cancel_requested: bool = False
+    caught_up: bool = False
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
     write_id: str = ""
