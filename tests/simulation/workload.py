@@ -10,7 +10,14 @@ from puntual.application.control_plane import ControlPlane
 from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
-from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
+from puntual.domain.policies import (
+    CATCH_UP_LIMIT_MAX,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at
@@ -171,8 +178,9 @@ def _policies(random: Random, window_seconds: int) -> Policies:
     too_late = random.choice((None, None, None, timedelta(seconds=900)))
     return Policies(
         misfire=MisfirePolicy(
-            policy=random.choice((Misfire.SKIP, Misfire.FIRE_ONCE, Misfire.FIRE_ONCE)),
+            policy=random.choice((Misfire.SKIP, Misfire.FIRE_ONCE, Misfire.CATCH_UP)),
             max_lateness=too_late,
+            limit=random.choice((3, 20, CATCH_UP_LIMIT_MAX)),
         ),
         retry=RetryPolicy(max_attempts=random.choice((1, 2, 3, 5))),
         window=timedelta(seconds=window_seconds),

@@ -29,7 +29,7 @@ from puntual.domain.judgement import before_head, judge
 from puntual.domain.message import Message
 from puntual.domain.page import Page
 from puntual.domain.run import RETENTION_MIN
-from puntual.domain.tenant import Tenant
+from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import HORIZON
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
@@ -57,7 +57,7 @@ from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
 from tests.simulation.queues import RECEIVES_MAX, RECEIVES_MAX_LOW, Queues, Received
 from tests.simulation.receivers import Receivers
-from tests.simulation.record import Failure, Record
+from tests.simulation.record import CATCH_UPS_PER_MINUTE, Failure, Record
 from tests.simulation.scheduler import (
     MINUTE,
     SECOND,
@@ -235,7 +235,9 @@ class World:
             visibility=self._visibility,
         )
         self.fake_tenants = InMemoryTenants()
-        self.fake_tenants.register(Tenant(tenant=TENANT))
+        self.fake_tenants.register(
+            Tenant(tenant=TENANT, quotas=Quotas(catch_ups_per_minute=CATCH_UPS_PER_MINUTE))
+        )
         self.fake_budgets = InMemoryBudgets()
         self.fake_agenda = parts.agenda()
         self.fake_outbox = parts.outbox(self.stream.put)

@@ -47,8 +47,9 @@ class Work:
 class PlanCursors:
     """Plans up to a page of cursors of one shard and bucket; safe to repeat from any point.
 
-    The order of the writes is the rule: spans, page, next cursors, and only then the old cursors
-    are deleted (P2, E8). Whoever crashes between them leaves the cursors for the next to plan.
+    The order of the writes is the rule: spans, page, recovery cursors, next cursors, and only then
+    the old cursors are deleted (P2, P8, E8): whatever cursor there is, all before it is answered
+    for. Whoever crashes between them leaves the cursors for the next to plan.
     """
 
     schedules: Schedules
@@ -100,10 +101,10 @@ class PlanCursors:
         if work.planned:
             bucket, planned = cursors[0].bucket, tuple(work.planned)
             self.outbox.put(Page(shard=shard, bucket=bucket, planned=planned, written_at=now))
-        if work.next_cursors:
-            self.agenda.put(shard, work.next_cursors)
         for cursor in work.recoveries:
             self.agenda.recover(shard, cursor)
+        if work.next_cursors:
+            self.agenda.put(shard, work.next_cursors)
         for cursor in work.accounted:
             self.schedules.complete(cursor.key, cursor.version)
         for cursor, reason in work.quarantined:

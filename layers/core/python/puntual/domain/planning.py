@@ -18,7 +18,7 @@ PLACES_APART = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CursorPlan:
-    """What to write for one cursor, in this order: spans, page, next cursors; then drop it.
+    """What to write for one cursor, in this order: spans, page, cursors; then drop it.
 
     `recovery` is the cursor of a missed range, beside the regular one that goes on (P8).
     `accounted` is the last fire of a rule that ends here without a run, so that whoever drops
