@@ -15,6 +15,7 @@ from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
+from puntual.application.ports import Sending
 from puntual.application.relay_page import RelayPage
 from puntual.application.settle_message import (
     JudgeByHead,
@@ -26,6 +27,7 @@ from puntual.application.tick import Tick
 from puntual.domain.definition import Limits
 from puntual.domain.errors import PuntualError, Unavailable
 from puntual.domain.judgement import before_head, judge
+from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.page import Page
 from puntual.domain.run import RETENTION_MIN
@@ -177,6 +179,8 @@ class World:
         self.scheduler.fate = self.faults.fate
         self.scheduler.on_death = self._died
         self.io = Io(self.scheduler, self.faults, self.trace)
+        self.refuses_sends: Callable[[], bool] = lambda: False
+        """Set by a scenario."""
         self.clock, self.ids = SimulatedClock(self.scheduler), CountingIds()
         self._make_fakes()
         self._make_use_cases()
@@ -254,7 +258,7 @@ class World:
         outbox = HostileOutbox(self.fake_outbox, io)
         ledger = HostileLedger(self.fake_ledger, io)
         shards = HostileShards(self.fake_shards, io)
-        lanes = HostileLanes(InMemoryLanes(self.queues.send), io)
+        lanes = HostileLanes(InMemoryLanes(self._send), io)
         planners = HostilePlanners(RecordingPlanners(self._start_planner), io)
         plan_cursors = parts.plan_cursors(
             schedules=schedules, agenda=agenda, outbox=outbox, ledger=ledger, clock=clock
@@ -352,6 +356,11 @@ class World:
             self.plan_shard(shard, deadline=deadline)
 
         self.scheduler.spawn(FunctionKind.PLANNER, body)
+
+    def _send(self, lane: Lane, sending: Sending) -> None:
+        if self.refuses_sends():
+            raise Unavailable("the queue does not answer")
+        self.queues.send(lane, sending)
 
     def _relay(self, page: Page) -> bool:
         return not self.relay_page(page).refused

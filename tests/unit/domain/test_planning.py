@@ -11,7 +11,7 @@ from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import LAST_INSTANT, MILLISECOND
 from puntual.domain.planning import CursorPlan, is_last_fire, plan_cursor
 from puntual.domain.policies import WINDOW_MAX, Misfire, MisfirePolicy, Policies
-from puntual.domain.recovery import plan_slice, slice_of
+from puntual.domain.recovery import Granted, plan_slice, slice_of
 from puntual.domain.run import RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleVersion
 from puntual.domain.smallest_interval import smallest_interval
@@ -416,7 +416,8 @@ def recovered_fires(cursor: Cursor, head: Schedule, *, now: datetime) -> list[da
         if following is None:
             return planned
         found = slice_of(following, head=head, ended=None, now=now, at_most=3)
-        part = plan_slice(found, granted=min(granted, len(found.fires)), now=now)
+        tokens = Granted(count=granted, first_at=now, every=SECOND)
+        part = plan_slice(found, granted=tokens, now=now)
         planned += [each.occurrence.scheduled_for for each in part.planned]
         following = part.next_cursor
     raise AssertionError

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.ports import Clock, Tenants
-from puntual.domain.budget import CATCH_UPS, BudgetKey
+from puntual.domain.budget import CATCH_UPS, BudgetKey, time_of
 from puntual.domain.instant import MINUTE
+from puntual.domain.recovery import Granted
 from puntual.domain.tenant import DEFAULT_QUOTAS, TenantId
 
 
@@ -21,10 +22,11 @@ class CatchUpTokens:
         quotas = DEFAULT_QUOTAS if registered is None else registered.quotas
         return quotas.catch_ups_per_minute
 
-    def take_up_to(self, tenant: TenantId, wanted: int, *, per_minute: int) -> int:
-        """Take what falls due within a minute; gives how many, perhaps none."""
+    def take_up_to(self, tenant: TenantId, wanted: int, *, per_minute: int) -> Granted:
+        """Take what falls due within a minute, perhaps none."""
         through = self.clock.now() + MINUTE
-        return self.draw.take_up_to(_key_of(tenant), per_minute, wanted, through=through)
+        count, first_at = self.draw.take_row(_key_of(tenant), per_minute, wanted, through=through)
+        return Granted(count=count, first_at=first_at, every=time_of(1, per_minute))
 
     def reserve(self, tenant: TenantId) -> datetime:
         """Take one, of the future too; gives when it may be used."""

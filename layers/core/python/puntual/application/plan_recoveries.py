@@ -11,9 +11,10 @@ from puntual.application.plan_cursors import NextFires, Work
 from puntual.application.ports import Agenda, Clock, Ledger, Outbox, Schedules
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
+from puntual.domain.instant import MINUTE
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX, Page
 from puntual.domain.policies import CATCH_UP_LIMIT_MAX
-from puntual.domain.recovery import Slice, plan_slice, slice_of
+from puntual.domain.recovery import Granted, Slice, plan_slice, slice_of
 from puntual.domain.schedule import Schedule
 from puntual.domain.tenant import TenantId
 
@@ -99,20 +100,24 @@ class PlanRecoveries:
             ended = self.schedules.version(cursor.key, cursor.version)
         return slice_of(cursor, head=head, ended=ended, now=now, at_most=at_most, next_fire=memo)
 
-    def _granted(self, slices: Sequence[Slice], rates: Mapping[TenantId, int]) -> dict[Cursor, int]:
+    def _granted(
+        self, slices: Sequence[Slice], rates: Mapping[TenantId, int]
+    ) -> dict[Cursor, Granted]:
         """Take each tenant's tokens at once, and give them to its ranges in their order."""
         wanted: dict[TenantId, int] = defaultdict(int)
         for found in slices:
             wanted[found.owner.cursor.tenant] += len(found.fires)
+        now = self.clock.now()
         left = {
-            tenant: self.tokens.take_up_to(tenant, count, per_minute=rates[tenant]) if count else 0
+            tenant: self.tokens.take_up_to(tenant, count, per_minute=rates[tenant])
+            if count
+            else Granted(count=0, first_at=now, every=MINUTE)
             for tenant, count in wanted.items()
         }
-        granted: dict[Cursor, int] = {}
+        granted: dict[Cursor, Granted] = {}
         for found in slices:
             cursor = found.owner.cursor
-            granted[cursor] = min(left[cursor.tenant], len(found.fires))
-            left[cursor.tenant] -= granted[cursor]
+            granted[cursor], left[cursor.tenant] = left[cursor.tenant].cut(len(found.fires))
         return granted
 
     def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:

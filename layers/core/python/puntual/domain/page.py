@@ -14,7 +14,7 @@ OCCURRENCES_PER_PAGE_MAX = 100
 class Planned:
     """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery.
 
-    `caught_up_at` is when a slice of a recovery planned it.
+    `caught_up_at` is from when on it may run as one of a missed range.
     """
 
     occurrence: Occurrence

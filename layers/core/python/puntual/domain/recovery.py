@@ -1,7 +1,7 @@
 """What a planner does with a recovery cursor: slices of a missed range, oldest first (P8, E9)."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from puntual.domain.agenda import Cursor, Recovery
 from puntual.domain.catch_up import CaughtUp, caught_up
@@ -11,6 +11,21 @@ from puntual.domain.page import Planned
 from puntual.domain.planning import Owner, missed_spans, owner_of
 from puntual.domain.run import RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """So many of a slice's fires may run: the first one from `first_at` on, `every` so often."""
+
+    count: int
+    first_at: datetime
+    every: timedelta
+
+    def cut(self, at_most: int) -> "tuple[Granted, Granted]":
+        """Give the first of them, at most so many, and those that are left."""
+        count = min(self.count, at_most)
+        rest = self.first_at + count * self.every
+        return replace(self, count=count), replace(self, count=self.count - count, first_at=rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,22 +82,26 @@ def slice_of(
     return Slice(owner=owner, parts=parts, fires=fires, voided=voided)
 
 
-def plan_slice(found: Slice, *, granted: int, now: datetime) -> SlicePlan:
-    """Plan the first `granted` fires of a slice; the next one is due in the next minute."""
+def plan_slice(found: Slice, *, granted: Granted, now: datetime) -> SlicePlan:
+    """Plan those fires of a slice that are granted; the next one is due in the next minute."""
     owner, parts = found.owner, found.parts
     if found.voided:
         return _voided(found)
-    runs = found.fires[:granted]
-    following = _following(found, granted)
+    runs = found.fires[: granted.count]
+    planned = tuple(
+        replace(owner.planned(fire), caught_up_at=granted.first_at + place * granted.every)
+        for place, fire in enumerate(runs)
+    )
+    following = _following(found, granted.count)
     if following is None:
         return SlicePlan(
-            planned=_planned(owner, runs, now),
+            planned=planned,
             spans=missed_spans(owner, too_late=parts.too_late, beyond=parts.beyond),
             accounted=_accounted(found),
         )
     recovery = _recovery_of(owner.cursor)
     return SlicePlan(
-        planned=_planned(owner, runs, now),
+        planned=planned,
         # What lies beyond the limit has had its span since the range was found.
         spans=missed_spans(owner, too_late=parts.too_late, beyond=None),
         next_cursor=replace(
@@ -102,10 +121,6 @@ def _voided(found: Slice) -> SlicePlan:
         return SlicePlan()
     span = found.owner.span(RunState.CANCELED, first.first, last.last, "voided")
     return SlicePlan(spans=(span,))
-
-
-def _planned(owner: Owner, fires: tuple[datetime, ...], now: datetime) -> tuple[Planned, ...]:
-    return tuple(replace(owner.planned(fire), caught_up_at=now) for fire in fires)
 
 
 def _following(found: Slice, granted: int) -> datetime | None:
