@@ -1,6 +1,6 @@
 """Outages of 10 minutes, 3 hours and a day, wherever they are: what each policy makes of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,9 +13,10 @@ from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.builders import HORIZON
 from tests.simulation.faults import Fault, Window
-from tests.simulation.record import CLOCKS_APART_MAX, Fire
+from tests.simulation.io import Cue
+from tests.simulation.record import CATCH_UPS_PER_MINUTE, CLOCKS_APART_MAX, Fire
 from tests.simulation.scheduler import MINUTE, SECOND, FunctionKind, instant_at, milliseconds_of
-from tests.simulation.stage import Stage, cron, each_minute
+from tests.simulation.stage import KEY, Stage, cron, each_minute, once
 from tests.simulation.workload import TENANT
 from tests.simulation.world import Parts, Verdict
 
@@ -113,6 +114,8 @@ class OutageStage(Stage):
         for elder, younger in pairwise(sorted(started)):
             if started[younger] < started[elder] - CLOCKS_APART:
                 self._fail("NOT THE OLDEST FIRST", f"{key.schedule} {younger}")
+        if policy is Misfire.CATCH_UP:
+            self._judge_next(name, key)
         missed = {
             row.occurrence.scheduled_for
             for row in rows
@@ -123,13 +126,23 @@ class OutageStage(Stage):
         if sorted(missed) != [fire for fire in fires if fire not in runs]:
             self._fail("WRONG ONES MISSED", f"{key.schedule} {len(missed)}")
 
+    def _judge_next(self, name: str, key: ScheduleKey) -> None:
+        """What comes after the outage does not wait for what is made up for."""
+        due = self.missed_fires(name)[-1] + timedelta(minutes=RULES[name][1])
+        goes_on_until = self.ends_at + GOES_ON_FOR
+        if self.ends_at + timedelta(minutes=2) < due < goes_on_until:
+            self._judge_visible(key, due)
+
+    def _judge_visible(self, key: ScheduleKey, due: datetime) -> None:
+        visible = self.record.visible_at.get(Fire(key, 1, due))
+        if visible is None or instant_at(visible) > due + VISIBLE_WITHIN:
+            self._fail("STRICT LATE", f"{key.schedule} {due} {visible}")
+
     def _judge_fresh(self) -> None:
         """New strict fires go out on time while the old ones are made up for."""
         for number in range(1, FRESH_FIRES + 1):
             due = self.ends_at + timedelta(minutes=1 + number)
-            visible = self.record.visible_at.get(Fire(FRESH, 1, due))
-            if visible is None or instant_at(visible) > due + VISIBLE_WITHIN:
-                self._fail("STRICT LATE", f"{due} {visible}")
+            self._judge_visible(FRESH, due)
 
     def _fail(self, kind: str, detail: object) -> None:
         self.record.fail(kind, detail, self.scheduler.now)
@@ -168,5 +181,68 @@ class OutageStage(Stage):
                 self.scheduler.at(at, self.tick_now)
 
 
-def outage(parts: Parts, of: Of, length: timedelta) -> Verdict:
-    return OutageStage(of, length, parts).judged()
+THREE_HOURS = LENGTHS["3 hours"]
+
+
+def planners_that_are_out_for_three_hours(parts: Parts) -> Verdict:
+    """P8, E9. Several schedules have to share their tenant's rate."""
+    stage = OutageStage(Of.PLANNERS, THREE_HOURS, parts, rules=("five-minutely",), copies=5)
+    return stage.judged()
+
+
+def executors_that_are_out_for_three_hours(parts: Parts) -> Verdict:
+    """E5, P8. All lies in the strict lane, and more than may run."""
+    stage = OutageStage(Of.EXECUTORS, THREE_HOURS, parts, rules=("five-minutely",), limit=5)
+    return stage.judged()
+
+
+def an_edit_in_the_middle_of_a_recovery(parts: Parts) -> Verdict:
+    """P8. What was due before the edit still runs."""
+    return _recovering(parts, lambda stage, at: stage.edit(at, _once_after(stage))).finish()
+
+
+def a_pause_in_the_middle_of_a_recovery(parts: Parts) -> Verdict:
+    """E8. One span says what does not run any more; no slice is planned for nothing."""
+    stage = _recovering(parts, lambda stage, at: stage.pause(at))
+    verdict = stage.finish()
+    rows = stage.fake_ledger.rows[KEY].values()
+    spans = [row for row in rows if isinstance(row, Span) and row.state is RunState.CANCELED]
+    recovered = [span for span in spans if span.last < instant_at(stage.lasts)]
+    runs = [row for row in rows if isinstance(row, Run) and row.state is RunState.CANCELED]
+    if len(recovered) != 1 or len(runs) > SLICES_UNDER_WAY_MAX * CATCH_UPS_PER_MINUTE:
+        stage.record.fail("RECOVERED AFTER A PAUSE", f"{recovered} {len(runs)}", stage.lasts)
+    return replace(verdict, failures=tuple(stage.record.failures))
+
+
+def a_planner_that_dies_before_its_recovery_cursor(parts: Parts) -> Verdict:
+    """P8. The next one finds the old cursor, and perhaps the one that was to come after it."""
+    stage = Stage(parts, Cue(kind=FunctionKind.PLANNER, io="agenda.recover", times=1))
+    policies = Policies(misfire=MisfirePolicy(policy=Misfire.CATCH_UP))
+    stage.create(0, cron("* * * * *", end=3600, policies=policies))
+    stage.lasts = 3600 * SECOND
+    stage.faults.windows = (Window(0, stage.lasts, frozenset({Fault.NO_TICK})),)
+    stage.ticks(1500, 1800)
+    stage.ticks_each_minute(1860)
+    return stage.finish()
+
+
+SLICES_UNDER_WAY_MAX = 2
+EDITED_AT = 200
+"""Seconds after the end of an outage: three slices are planned, the fourth is not."""
+
+
+def _recovering(parts: Parts, change: Callable[[Stage, float], None]) -> Stage:
+    """Let a schedule miss ninety minutes of minutes, and change while it makes up for them."""
+    stage = Stage(parts)
+    policies = Policies(misfire=MisfirePolicy(policy=Misfire.CATCH_UP))
+    ends = 6000
+    stage.lasts = ends * SECOND
+    stage.create(0, cron("* * * * *", end=ends + 1800, policies=policies))
+    stage.faults.windows = (Window(0, stage.lasts, frozenset({Fault.NO_TICK})),)
+    stage.ticks_each_minute(ends)
+    change(stage, ends + EDITED_AT)
+    return stage
+
+
+def _once_after(stage: Stage) -> Definition:
+    return once(stage.lasts / SECOND + 1800)

@@ -43,7 +43,7 @@ class PlanReport:
 
 
 @dataclass(slots=True)
-class _Pass:
+class Pass:
     """How far a pass over a shard may go and has come."""
 
     shard: int
@@ -84,7 +84,7 @@ class PlanShard:
         report.leased = True
         through = now + self.horizon
         self.shards.announce(shard, through)
-        at = _Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
+        at = Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
         self._plan_buckets(at, row.drained_through, through, report)
         self._close(row, through, at, report)
         self._relay_left(shard, report)
@@ -96,7 +96,7 @@ class PlanShard:
         return self.shards.lease(shard, owner=owner, now=now, until=now + LEASE)
 
     def _plan_buckets(
-        self, at: _Pass, first: datetime, through: datetime, report: PlanReport
+        self, at: Pass, first: datetime, through: datetime, report: PlanReport
     ) -> None:
         """Plan what is due in every bucket up to `through`."""
         for bucket in _minutes(first, through):
@@ -114,7 +114,7 @@ class PlanShard:
                     break
                 report.count(self.plan_cursors.plan(at.shard, cursors, next_fires=at.memo))
 
-    def _recover(self, at: _Pass, report: PlanReport) -> None:
+    def _recover(self, at: Pass, report: PlanReport) -> None:
         """Plan a slice of each missed range that is due; the next one has a later bucket (E9)."""
         for bucket in at.recovering:
             while self._goes_on(at, self.clock.now()):
@@ -124,7 +124,7 @@ class PlanShard:
                     break
                 report.count(self.plan_recoveries.plan(at.shard, cursors, next_fires=at.memo))
 
-    def _goes_on(self, at: _Pass, now: datetime) -> bool:
+    def _goes_on(self, at: Pass, now: datetime) -> bool:
         """Tell whether there is time left, and the lease still ours."""
         if now >= at.deadline:
             return False
@@ -145,7 +145,7 @@ class PlanShard:
         self,
         row: Shard,
         through: datetime,
-        at: _Pass,
+        at: Pass,
         report: PlanReport,
     ) -> None:
         """Close buckets that were seen empty when their end was old enough (P4)."""
