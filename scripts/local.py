@@ -37,8 +37,9 @@ EXPIRY = {f"{PREFIX}-occurrences": "expires_at", f"{PREFIX}-idempotency": "expir
 BY_HAND = """\
   .venv/bin/python -m scripts.receiver    # in another terminal: takes what schedules send
   api={api_url}v1/tenants/try
+  admin={api_url}v1/admin/tenants/try
   call="curl -s --aws-sigv4 aws:amz:{region}:execute-api -u test:test"
-  $call -X PUT -d '{{}}' $api
+  $call -X PUT -d '{{}}' $admin
   $call -d '{{"id": "first", "expression": "* * * * *",
     "target": {{"type": "webhook", "url": "{receiver_url}/ok"}}}}' $api/schedules
   $call "$api/schedules/first/occurrences?limit=5" | .venv/bin/python -m json.tool"""

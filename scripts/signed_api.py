@@ -32,8 +32,10 @@ class Answer:
 class SignedApi:
     """`url` is the stage's root, with a slash at its end."""
 
-    def __init__(self, url: str, *, region: str = "us-east-1") -> None:
-        self._url, self._region = url, region
+    def __init__(
+        self, url: str, *, region: str = "us-east-1", credentials: Credentials = CREDENTIALS
+    ) -> None:
+        self._url, self._region, self._credentials = url, region, credentials
         self._pool = urllib3.PoolManager(maxsize=CONNECTIONS_MAX, retries=False)
 
     def call(
@@ -50,7 +52,7 @@ class SignedApi:
         sent = {"Content-Type": "application/json", **(headers or {})}
         request = AWSRequest(method=method, url=self._url + path, data=data, headers=sent)
         if signed:
-            SigV4Auth(CREDENTIALS, "execute-api", self._region).add_auth(request)
+            SigV4Auth(self._credentials, "execute-api", self._region).add_auth(request)
         answer = self._pool.request(
             method,
             self._url + path,
@@ -66,7 +68,7 @@ class SignedApi:
         )
 
     def register(self, tenant: str, **settings: object) -> None:
-        self.call("PUT", f"v1/tenants/{quote(tenant)}", settings).expect(200)
+        self.call("PUT", f"v1/admin/tenants/{quote(tenant)}", settings).expect(200)
 
     def webhook_keys(self, tenant: str) -> list[str]:
         """The keys that sign a tenant's webhooks, the newest first."""

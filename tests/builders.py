@@ -244,6 +244,7 @@ def a_tenant(
     quotas: Quotas | None = None,
     targets: tuple[str, ...] = (),
     roles: tuple[str, ...] = (),
+    principals: tuple[str, ...] = (),
     key_generation: int = 1,
 ) -> Tenant:
     return Tenant(
@@ -251,6 +252,7 @@ def a_tenant(
         quotas=quotas or Quotas(schedules_max=schedules_max),
         targets=targets,
         roles=roles,
+        principals=principals,
         key_generation=key_generation,
     )
 

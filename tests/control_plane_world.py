@@ -99,6 +99,7 @@ class World:
             schedules=schedules,
             tenants=self.tenants,
             ledger=self.ledger,
+            budgets=self.budgets,
             announced=announced,
             clock=self.clock,
             ids=self.ids,

@@ -14,6 +14,7 @@ from puntual.application.change_schedule import ChangedSchedule
 from puntual.application.preview_catch_up import PreviewedCatchUp
 from puntual.application.preview_rule import PreviewedRule
 from puntual.application.show_schedule import ShownSchedule
+from puntual.application.show_usage import Usage
 from puntual.application.try_target import Tried
 from puntual.domain.catch_up_preview import PolicyOutcome
 from puntual.domain.change_summary import summary_of
@@ -25,7 +26,7 @@ from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleState
 from puntual.domain.span_count import SpanCount
 from puntual.domain.target import Delivered, Failed
-from puntual.domain.tenant import Quotas, Tenant, TenantId
+from puntual.domain.tenant import Quotas, Tenant, TenantId, external_id_of
 from puntual.domain.timeline import Entry, Fire, run_of, state_of
 from puntual.domain.webhook_keys import WebhookKey
 from puntual.domain.zone_names import canonical_zone
@@ -203,18 +204,23 @@ def occurrence_document(
             assert_never(entry)
 
 
+def registration_answer(tenant: Tenant, *, environment: str) -> Response[str]:
+    return answer(tenant_document(tenant, external_id_of(environment, tenant.tenant)))
+
+
 def tenant_document(tenant: Tenant, external_id: str) -> dict[str, Any]:
     return {
         "tenant": tenant.tenant,
-        "quotas": _quotas(tenant.quotas),
+        "quotas": quotas_document(tenant.quotas),
         "targets": list(tenant.targets),
         "roles": list(tenant.roles),
+        "principals": list(tenant.principals),
         "external_id": external_id,
         "usage": {"schedules": tenant.schedules},
     }
 
 
-def _quotas(quotas: Quotas) -> dict[str, Any]:
+def quotas_document(quotas: Quotas) -> dict[str, Any]:
     return {
         "schedules_max": quotas.schedules_max,
         "fires_per_minute_max": quotas.fires_per_minute_max,
@@ -223,6 +229,21 @@ def _quotas(quotas: Quotas) -> dict[str, Any]:
         "retries_per_minute": quotas.retries_per_minute,
         "smallest_interval_seconds": quotas.smallest_interval // SECOND,
         "weight": quotas.weight,
+    }
+
+
+def usage_document(usage: Usage) -> dict[str, Any]:
+    return {
+        "tenant": usage.tenant.tenant,
+        "as_of": text_of(usage.as_of),
+        "quotas": quotas_document(usage.tenant.quotas),
+        "used": {
+            "schedules": usage.tenant.schedules,
+            **{
+                name: {"waiting": rate.waiting, "held": rate.held}
+                for name, rate in usage.rates.items()
+            },
+        },
     }
 
 

@@ -1,6 +1,8 @@
 """What each route finds at hand: the use cases, the idempotency store, the caller."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from aws_lambda_powertools.utilities.idempotency import BasePersistenceLayer
@@ -36,10 +38,14 @@ def key_of(tenant: str, schedule: str) -> ScheduleKey:
     )
 
 
-def author_of(router: APIGatewayRouter) -> str:
-    """Give the IAM identity that signed the request."""
-    identity = (router.current_event.get("requestContext") or {}).get("identity") or {}
+def caller_in(event: Mapping[str, Any]) -> str:
+    """Give the IAM identity that signed a request."""
+    identity = (event.get("requestContext") or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or NOBODY)
+
+
+def author_of(router: APIGatewayRouter) -> str:
+    return caller_in(router.current_event.raw_event)
 
 
 def path_of(router: APIGatewayRouter) -> str:

@@ -1,7 +1,7 @@
 """API Gateway's event in, one use case, its answer or a problem out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -12,8 +12,10 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from functions.api import occurrences, previews, schedules, targets, tenants
-from functions.api.desk import Desk
+from functions.api import admin, occurrences, previews, schedules, targets, tenants
+from functions.api.admin import ADMIN_TENANT, ADMIN_TENANTS
+from functions.api.desk import Desk, caller_in
+from functions.api.guard import admit
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
 from functions.api.previews import CATCH_UP_PREVIEW, PREVIEW, SCHEDULE_PREVIEW
 from functions.api.problems import (
@@ -27,14 +29,17 @@ from functions.api.problems import (
 from functions.api.requests import Malformed, json_object
 from functions.api.schedules import SCHEDULE, SCHEDULES
 from functions.api.targets import KEYS, TRY
-from functions.api.tenants import FORECAST, TENANT
+from functions.api.tenants import FORECAST, TENANT, USAGE
 from puntual import bootstrap
 from puntual.application.forecast_fires import ForecastTooSoon
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 METHODS_OF: Mapping[str, frozenset[str]] = {
-    TENANT: frozenset({"GET", "PUT"}),
+    ADMIN_TENANTS: frozenset({"GET"}),
+    ADMIN_TENANT: frozenset({"GET", "PUT"}),
+    TENANT: frozenset({"GET"}),
+    USAGE: frozenset({"GET"}),
     FORECAST: frozenset({"GET"}),
     TRY: frozenset({"POST"}),
     KEYS: frozenset({"GET"}),
@@ -56,6 +61,7 @@ NOWHERE = "/"
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_object)
 for router in (
+    admin.router,
     tenants.router,
     targets.router,
     schedules.router,
@@ -121,7 +127,7 @@ def unexpected(error: Exception) -> Response[str]:
     return of_unexpected().response()
 
 
-for _error, _answered in (
+PROBLEMS: Sequence[tuple[type[Exception], Callable[..., Response[str]]]] = (
     (Rejected, rejected),
     (Conflict, conflict),
     (ForecastTooSoon, too_soon),
@@ -131,22 +137,39 @@ for _error, _answered in (
     (UnicodeDecodeError, not_text),
     (NotFoundError, no_route),
     (Exception, unexpected),
-):
+)
+for _error, _answered in PROBLEMS:
     app.exception_handler(_error)(_answered)
 
 
 def respond(event: Mapping[str, Any], context: Any, desk: Desk) -> dict[str, Any]:
     """Answer one request; one line of log for it, without bodies and headers."""
     app.context.update(desk=desk)
-    answer = app.resolve(_as_resolved(event), context)
+    request = _as_resolved(event)
+    answer = _turned_away(request, desk) or app.resolve(request, context)
     logger.info(
         "answered",
         method=event["httpMethod"],
         path=event["path"],
         status=answer["statusCode"],
-        caller=(event["requestContext"].get("identity") or {}).get("userArn"),
+        caller=caller_in(event),
     )
     return answer
+
+
+def _turned_away(request: Mapping[str, Any], desk: Desk) -> dict[str, Any] | None:
+    """Answer who may not call for the tenant of the path; None lets the request in."""
+    try:
+        admit(request, desk)
+    except Exception as error:  # noqa: BLE001 the resolver answers all others, and is yet to come
+        problem = next(answered for kind, answered in PROBLEMS if isinstance(error, kind))(error)
+        return {
+            "statusCode": problem.status_code,
+            "multiValueHeaders": {name: [text] for name, text in problem.headers.items()},
+            "body": problem.body,
+            "isBase64Encoded": False,
+        }
+    return None
 
 
 def _as_resolved(event: Mapping[str, Any]) -> dict[str, Any]:

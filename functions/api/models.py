@@ -302,6 +302,7 @@ class TenantBody(Body):
     quotas: QuotasBody = Field(default_factory=QuotasBody)
     targets: list[str] = Field(default_factory=list)
     roles: list[str] = Field(default_factory=list)
+    principals: list[str] = Field(default_factory=list)
 
 
 class RotationBody(Body):

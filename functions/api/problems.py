@@ -14,6 +14,7 @@ from puntual.application.forecast_fires import ForecastTooSoon
 from puntual.domain.definition import PayloadTooLarge
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 from puntual.domain.occurrence import UnknownOccurrence
+from puntual.domain.principal import CallerNotRegistered
 from puntual.domain.schedule import DuplicateSchedule, StaleVersion, UnknownSchedule
 from puntual.domain.tenant import ScheduleQuotaReached, UnknownTenant
 
@@ -25,6 +26,7 @@ STATUS_OF_REJECTED: Mapping[type[Rejected], HTTPStatus] = {
     UnknownTenant: HTTPStatus.NOT_FOUND,
     UnknownSchedule: HTTPStatus.NOT_FOUND,
     UnknownOccurrence: HTTPStatus.NOT_FOUND,
+    CallerNotRegistered: HTTPStatus.FORBIDDEN,
     # 403, not 429: waiting alone does not help.
     ScheduleQuotaReached: HTTPStatus.FORBIDDEN,
     PayloadTooLarge: HTTPStatus.CONTENT_TOO_LARGE,

@@ -1,40 +1,39 @@
-"""Routes of tenants; IAM policies keep the registration for administrators."""
-
-from typing import Annotated
+"""Routes of a tenant's own registration, which administrators write, and what it uses of it."""
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from functions.api.answers import answer, forecast_document, tenant_document
+from functions.api.answers import (
+    answer,
+    forecast_document,
+    registration_answer,
+    usage_document,
+)
 from functions.api.desk import check_query, desk_of, new_router
-from functions.api.models import TenantBody
-from puntual.domain.tenant import Tenant, external_id_of, tenant_id_of
+from puntual.domain.tenant import tenant_id_of
 
 TENANT = "/v1/tenants/<tenant>"
-FORECAST = "/v1/tenants/<tenant>/forecast"
+USAGE = f"{TENANT}/usage"
+FORECAST = f"{TENANT}/forecast"
 
 logger = Logger(child=True)
 
 router = new_router()
 
 
-@router.put(TENANT)
-def register(tenant: str, body: Annotated[TenantBody, Body()]) -> Response[str]:
-    check_query(router)
-    registered = desk_of(router).plane.register_tenant(
-        tenant_id_of(tenant),
-        quotas=body.quotas.quotas(),
-        targets=tuple(body.targets),
-        roles=tuple(body.roles),
-    )
-    return _shown(registered)
-
-
 @router.get(TENANT)
 def show(tenant: str) -> Response[str]:
     check_query(router)
-    return _shown(desk_of(router).plane.show_tenant(tenant_id_of(tenant)))
+    plane = desk_of(router).plane
+    return registration_answer(
+        plane.show_tenant(tenant_id_of(tenant)), environment=plane.environment
+    )
+
+
+@router.get(USAGE)
+def usage(tenant: str) -> Response[str]:
+    check_query(router)
+    return answer(usage_document(desk_of(router).plane.show_usage(tenant_id_of(tenant))))
 
 
 @router.get(FORECAST)
@@ -50,8 +49,3 @@ def forecast(tenant: str) -> Response[str]:
             example=forecast.unreadable_rule,
         )
     return answer(forecast_document(owner, forecast))
-
-
-def _shown(tenant: Tenant) -> Response[str]:
-    environment = desk_of(router).plane.environment
-    return answer(tenant_document(tenant, external_id_of(environment, tenant.tenant)))

@@ -4,7 +4,7 @@ from constructs import Construct
 
 from infra.blocks import grants
 from infra.blocks.function import PuntualFunction, Runtime
-from infra.blocks.tables import BY_SPREAD, BY_TENANT, Tables
+from infra.blocks.tables import BY_ITEM, BY_SPREAD, BY_TENANT, Tables
 from infra.blocks.targets import Targets
 
 
@@ -33,6 +33,7 @@ class ApiFunction(Construct):
                 grants.on_index(tables.schedules, BY_TENANT, "Query"),
                 grants.on_index(tables.schedules, BY_SPREAD, "Query"),
                 grants.on_table(tables.tenants, "GetItem", "UpdateItem"),
+                grants.on_index(tables.tenants, BY_ITEM, "Query"),
                 grants.on_table(tables.occurrences, "Query"),
                 grants.on_table(
                     tables.idempotency, "GetItem", "PutItem", "UpdateItem", "DeleteItem"

@@ -16,6 +16,12 @@ from infra.environments import Environment
 
 PROBLEM_JSON = "application/problem+json"
 
+# By their names, since a stage's settings know no ANY.
+ADMIN_METHODS = ("GET", "PUT")
+ADMIN_RATE_PER_SECOND = 20
+ADMIN_BURST = 40
+"""Few call it and seldom; a loop of theirs takes nothing from what tenants may call."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -84,15 +90,23 @@ class RestApi(Construct):
             ),
             deploy_options=self._stage(environment),
         )
-        proxy = self.api.root.add_resource("v1").add_resource("{proxy+}")
-        proxy.add_method(
-            "ANY",
-            apigateway.LambdaIntegration(handler, allow_test_invoke=False),
-            authorization_type=apigateway.AuthorizationType.IAM,
-        )
+        v1 = self.api.root.add_resource("v1")
+        self._let_in(v1, "ANY", handler=handler)
+        self._let_in(v1.add_resource("admin"), *ADMIN_METHODS, handler=handler)
         for refusal in REFUSALS:
             self._answer_with_problem(refusal)
         self._accept_findings()
+
+    @staticmethod
+    def _let_in(root: apigateway.Resource, *methods: str, handler: lambda_.Function) -> None:
+        """Pass whoever signed and may, by IAM, what lies below a path on to the function."""
+        below = root.add_resource("{proxy+}")
+        for method in methods:
+            below.add_method(
+                method,
+                apigateway.LambdaIntegration(handler, allow_test_invoke=False),
+                authorization_type=apigateway.AuthorizationType.IAM,
+            )
 
     def _stage(self, environment: Environment) -> apigateway.StageOptions:
         access_log = logs.LogGroup(
@@ -106,6 +120,15 @@ class RestApi(Construct):
             stage_name=environment.name,
             throttling_rate_limit=environment.api_rate_per_second,
             throttling_burst_limit=environment.api_burst,
+            method_options={
+                f"/v1/admin/{{proxy+}}/{method}": apigateway.MethodDeploymentOptions(
+                    throttling_rate_limit=ADMIN_RATE_PER_SECOND,
+                    throttling_burst_limit=ADMIN_BURST,
+                    logging_level=apigateway.MethodLoggingLevel.ERROR,
+                    metrics_enabled=True,
+                )
+                for method in ADMIN_METHODS
+            },
             access_log_destination=apigateway.LogGroupLogDestination(access_log),
             access_log_format=apigateway.AccessLogFormat.custom(json.dumps(ACCESS_LOG_FIELDS)),
             logging_level=apigateway.MethodLoggingLevel.ERROR,

@@ -12,6 +12,7 @@ from infra.environments import Environment
 
 BY_TENANT = "by_tenant"
 BY_SPREAD = "by_spread"
+BY_ITEM = "by_item"
 
 TEXT = dynamodb.AttributeType.STRING
 NUMBER = dynamodb.AttributeType.NUMBER
@@ -55,6 +56,7 @@ class Tables(Construct):
         self.tenants = self._table(
             "tenants", Shape(partition=("tenant", TEXT), sort=("item", TEXT))
         )
+        self._index_tenants()
         self.zone_releases = self._table(
             "zone-releases", Shape(partition=("item", TEXT), quiet=True)
         )
@@ -110,6 +112,20 @@ class Tables(Construct):
             projection_type=holds,
             # A cold index throttles the writes of the warm table it belongs to.
             warm_throughput=self._warm_throughput(),
+        )
+
+    def _index_tenants(self) -> None:
+        """Index the tenants' rows by what they hold, for the listing of all registrations.
+
+        Only registrations have what is projected beside the keys, and only registering writes it:
+        counts and budgets, which are written all day, cost nothing here, so it stays cold.
+        """
+        self.tenants.add_global_secondary_index(
+            index_name=BY_ITEM,
+            partition_key=dynamodb.Attribute(name="item", type=TEXT),
+            sort_key=dynamodb.Attribute(name="tenant", type=TEXT),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["schedules_max", "quotas"],
         )
 
     def _warm_throughput(self) -> dynamodb.WarmThroughput | None:

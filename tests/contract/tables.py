@@ -25,6 +25,9 @@ def make_tables(client: DynamoDBClient) -> None:
         if table == "schedules":
             _make_schedules(client)
             continue
+        if table == "tenants":
+            _make_tenants(client)
+            continue
         client.create_table(
             TableName=table,
             BillingMode="PAY_PER_REQUEST",
@@ -66,5 +69,33 @@ def _make_schedules(client: DynamoDBClient) -> None:
                 ],
                 "Projection": {"ProjectionType": "KEYS_ONLY"},
             },
+        ],
+    )
+
+
+def _make_tenants(client: DynamoDBClient) -> None:
+    client.create_table(
+        TableName="tenants",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": "tenant", "AttributeType": "S"},
+            {"AttributeName": "item", "AttributeType": "S"},
+        ],
+        KeySchema=[
+            {"AttributeName": "tenant", "KeyType": "HASH"},
+            {"AttributeName": "item", "KeyType": "RANGE"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_item",
+                "KeySchema": [
+                    {"AttributeName": "item", "KeyType": "HASH"},
+                    {"AttributeName": "tenant", "KeyType": "RANGE"},
+                ],
+                "Projection": {
+                    "ProjectionType": "INCLUDE",
+                    "NonKeyAttributes": ["schedules_max", "quotas"],
+                },
+            }
         ],
     )

@@ -10,9 +10,10 @@ from pynamodb.models import Model
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.application.ports import Tenants
 from puntual.aws import ForecastTurnRow, RegistrationRow, bound
+from puntual.domain.budget import FIRES, Budget, BudgetKey
 from puntual.domain.errors import Unavailable
 from puntual.domain.instant import MILLISECOND
-from puntual.domain.tenant import Quotas, TenantId
+from puntual.domain.tenant import ListedTenant, Quotas, TenantId
 from tests.builders import NINE, TENANT, a_schedule, a_tenant, a_version
 from tests.contract.conftest import Aws, World
 from tests.contract.sdk import refusing, repeating
@@ -32,7 +33,9 @@ def test_a_tenant_that_nobody_registered_is_absent(tenants: Tenants) -> None:
 
 
 def test_a_tenant_is_read_as_it_was_registered(tenants: Tenants) -> None:
-    registered = a_tenant(schedules_max=7, targets=(QUEUE, f"{QUEUE}.fifo"), roles=(ROLE,))
+    registered = a_tenant(
+        schedules_max=7, targets=(QUEUE, f"{QUEUE}.fifo"), roles=(ROLE,), principals=(ROLE,)
+    )
     assert tenants.register(registered) == registered
     assert tenants.get(TENANT) == registered
     assert tenants.get(TenantId("other")) is None
@@ -60,11 +63,39 @@ def test_a_registration_of_before_there_were_more_quotas_has_the_defaults(aws: A
     assert isinstance(aws.world.tenants, DynamoDbTenants)
     aws.world.tenants.register(a_tenant(schedules_max=7, targets=(QUEUE,)))
     [row] = aws.dynamodb.scan(TableName=aws.world.tenants.table)["Items"]
-    del row["quotas"]
+    del row["quotas"], row["principals"]
     aws.dynamodb.put_item(TableName=aws.world.tenants.table, Item=row)
     assert aws.world.tenants.get(TENANT) == a_tenant(
         quotas=Quotas(schedules_max=7), targets=(QUEUE,)
     )
+    [listed] = aws.world.tenants.listed(after=None, limit=5).tenants
+    assert listed == ListedTenant(tenant=TENANT, quotas=Quotas(schedules_max=7))
+
+
+def test_tenants_are_listed_by_id_page_after_page(world: World) -> None:
+    for name in ("delta", "alpha", "Zeta", "beta", "a"):
+        world.tenants.register(a_tenant(name, quotas=Quotas(schedules_max=len(name), weight=7)))
+    world.tenants.take_forecast_turn(TenantId("alpha"), now=NINE, every=EVERY)
+    fires = Budget(key=BudgetKey(tenant=TenantId("nobody"), name=FIRES), taken_through=NINE)
+    unseen = world.budgets.read(fires.key)
+    assert world.budgets.swap(replace(fires, write_id="w"), seen=unseen)
+    first = world.tenants.listed(after=None, limit=2)
+    assert [each.tenant for each in first.tenants] == ["Zeta", "a"]
+    assert [each.quotas for each in first.tenants] == [
+        Quotas(schedules_max=4, weight=7),
+        Quotas(schedules_max=1, weight=7),
+    ]
+    second = world.tenants.listed(after=first.after, limit=2)
+    assert [each.tenant for each in second.tenants] == ["alpha", "beta"]
+    third = world.tenants.listed(after=second.after, limit=2)
+    assert [each.tenant for each in third.tenants] == ["delta"]
+    assert (first.after, second.after, third.after) == ("a", "beta", None)
+
+
+def test_a_page_that_holds_the_last_tenant_is_the_last(tenants: Tenants) -> None:
+    tenants.register(a_tenant())
+    assert tenants.listed(after=None, limit=1).after is None
+    assert tenants.listed(after=TENANT, limit=1).tenants == ()
 
 
 def test_registering_again_keeps_the_count(world: World) -> None:
@@ -97,6 +128,7 @@ def test_turns_are_each_tenants_own(tenants: Tenants) -> None:
     ("row", "operation", "call"),
     [
         (RegistrationRow, "GetItem", lambda tenants: tenants.get(TENANT)),
+        (RegistrationRow, "Query", lambda tenants: tenants.listed(after=None, limit=5)),
         (RegistrationRow, "UpdateItem", lambda tenants: tenants.register(a_tenant())),
         (
             ForecastTurnRow,

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from puntual.domain.tenant import Tenant, TenantId
+from puntual.application.ports import TenantPage
+from puntual.domain.tenant import ListedTenant, Tenant, TenantId
 
 
 class InMemoryTenants:
@@ -23,6 +24,17 @@ class InMemoryTenants:
         )
         self.rows[tenant.tenant] = registered
         return registered
+
+    def listed(self, *, after: TenantId | None, limit: int) -> TenantPage:
+        found = [
+            ListedTenant(tenant=tenant.tenant, quotas=tenant.quotas)
+            for tenant in sorted(self.rows.values(), key=lambda tenant: tenant.tenant)
+            if after is None or tenant.tenant > after
+        ]
+        more = len(found) > limit
+        return TenantPage(
+            tenants=tuple(found[:limit]), after=found[limit - 1].tenant if more else None
+        )
 
     def raise_key_generation(self, tenant: TenantId, *, seen: int) -> Tenant | None:
         row = self.rows.get(tenant)

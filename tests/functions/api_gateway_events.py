@@ -71,12 +71,14 @@ def an_event(
     *,
     query: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
+    caller: str | None = CALLER,
 ) -> dict[str, Any]:
     """Give the event of a request; a body of text goes as it is, anything else as JSON."""
     event = deepcopy(_RECORDED)
     event["httpMethod"] = event["requestContext"]["httpMethod"] = method
     event["path"], event["requestContext"]["path"] = path, f"/v{path}"
     event["pathParameters"]["proxy"] = path.removeprefix("/v1/")
+    event["requestContext"]["identity"]["userArn"] = caller
     if query:
         event["queryStringParameters"] = dict(query)
         event["multiValueQueryStringParameters"] = {name: [text] for name, text in query.items()}

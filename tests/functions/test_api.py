@@ -403,6 +403,8 @@ def test_an_unknown_tenant_is_not_found(api: Api) -> None:
         ("POST", "/v1/tenants/nobody/schedules", BODY),
         ("GET", "/v1/tenants/nobody/schedules", None),
         ("GET", "/v1/tenants/nobody", None),
+        ("GET", "/v1/tenants/nobody/usage", None),
+        ("GET", "/v1/admin/tenants/nobody", None),
         ("PUT", "/v1/tenants/nobody/schedules/a", DEFINITION),
     ):
         entry = error(api.call(method, path, body, headers=FIRST), 404)
@@ -432,9 +434,13 @@ def test_an_unknown_schedule_is_not_found(api: Api) -> None:
         ("GET", "/v1"),
         ("POST", f"{SCHEDULE}/explode"),
         ("GET", "/"),
-        ("PUT", "/v1/tenants/acme/"),
-        ("PUT", "/v1/tenants/acme//"),
-        ("PUT", "/v1/tenants/acme/\n"),
+        ("GET", "/v1/tenants/acme/"),
+        ("GET", "/v1/tenants/acme//"),
+        ("GET", "/v1/tenants/acme/\n"),
+        ("PUT", "/v1/admin/tenants/acme/"),
+        ("PUT", "/v1/tenants/acme/../../admin/tenants/acme"),
+        ("PUT", "/v1/admin//tenants/acme"),
+        ("GET", "/v1/admin"),
         ("GET", f"{SCHEDULE}/"),
     ],
 )
@@ -445,7 +451,9 @@ def test_an_unknown_route_is_not_found(api: Api, method: str, path: str) -> None
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
-        ("POST", "/v1/tenants/acme", "GET, PUT"),
+        ("PUT", "/v1/tenants/acme", "GET"),
+        ("POST", "/v1/admin/tenants/acme", "GET, PUT"),
+        ("PUT", "/v1/admin/tenants", "GET"),
         ("DELETE", SCHEDULES, "GET, POST"),
         ("POST", SCHEDULE, "DELETE, GET, PATCH, PUT"),
         ("GET", f"{SCHEDULE}/pause", "POST"),
@@ -909,7 +917,7 @@ def test_a_ref_is_decoded_once(api: Api, ref: str) -> None:
 def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
     created(api)
     body = {"quotas": {"schedules_max": 5, "running_max": 7}, "targets": [OWN_QUEUE]}
-    registered = api.call("PUT", "/v1/tenants/acme", body)
+    registered = api.call("PUT", "/v1/admin/tenants/acme", body)
     assert registered.status == 200
     assert registered.body == {
         "tenant": "acme",
@@ -924,35 +932,42 @@ def test_a_tenant_is_registered_and_shown_with_its_usage(api: Api) -> None:
         },
         "targets": [OWN_QUEUE],
         "roles": [],
+        "principals": [],
         "external_id": "puntual/prod/acme",
         "usage": {"schedules": 1},
     }
     assert api.call("GET", "/v1/tenants/acme").body == registered.body
-    assert api.call("PUT", "/v1/tenants/new", {}).body["usage"] == {"schedules": 0}
+    assert api.call("GET", "/v1/admin/tenants/acme").body == registered.body
+    assert api.call("PUT", "/v1/admin/tenants/new", {}).body["usage"] == {"schedules": 0}
 
 
+ANYBODY = "arn:aws:iam::123456789012:root"
+USER = "arn:aws:iam::123456789012:user/ana"
 INTERVAL_OF_10E30 = {"quotas": {"smallest_interval_seconds": 10**30}}
 
 
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        ("/v1/tenants/..", {}, "tenant"),
-        ("/v1/tenants/acme", {"quotas": 5}, "quotas"),
-        ("/v1/tenants/acme", {"quotas": {"schedules_max": -1}}, "quotas.schedules_max"),
-        ("/v1/tenants/acme", {"quotas": {"schedules_max": "5"}}, "quotas.schedules_max"),
-        ("/v1/tenants/acme", {"quotas": {"schedules_max": None}}, "quotas.schedules_max"),
-        ("/v1/tenants/acme", {"quotas": {"running_max": 0}}, "quotas.running_max"),
-        ("/v1/tenants/acme", {"quotas": {"weight": 101}}, "quotas.weight"),
-        ("/v1/tenants/acme", {"quotas": {"fires_max": 1}}, "quotas.fires_max"),
-        ("/v1/tenants/acme", INTERVAL_OF_10E30, "quotas.smallest_interval_seconds"),
-        ("/v1/tenants/acme", {"schedules_max": 5}, "schedules_max"),
-        ("/v1/tenants/acme", {"targets": "arn"}, "targets"),
-        ("/v1/tenants/acme", {"targets": ["arn:aws:sqs:x:1:y"]}, "targets.0"),
-        ("/v1/tenants/acme", {"roles": ["arn:aws:iam::123456789012:role/admin"]}, "roles.0"),
-        ("/v1/tenants/acme", {"roles": [f"{ROLE}{n}" for n in range(21)]}, "roles"),
-        ("/v1/tenants/acme", {"external_id": "puntual/prod/globex"}, "external_id"),
-        ("/v1/tenants/acme", {"weight": 2}, "weight"),
+        ("/v1/admin/tenants/..", {}, "tenant"),
+        ("/v1/admin/tenants/acme", {"quotas": 5}, "quotas"),
+        ("/v1/admin/tenants/acme", {"quotas": {"schedules_max": -1}}, "quotas.schedules_max"),
+        ("/v1/admin/tenants/acme", {"quotas": {"schedules_max": "5"}}, "quotas.schedules_max"),
+        ("/v1/admin/tenants/acme", {"quotas": {"schedules_max": None}}, "quotas.schedules_max"),
+        ("/v1/admin/tenants/acme", {"quotas": {"running_max": 0}}, "quotas.running_max"),
+        ("/v1/admin/tenants/acme", {"quotas": {"weight": 101}}, "quotas.weight"),
+        ("/v1/admin/tenants/acme", {"quotas": {"fires_max": 1}}, "quotas.fires_max"),
+        ("/v1/admin/tenants/acme", INTERVAL_OF_10E30, "quotas.smallest_interval_seconds"),
+        ("/v1/admin/tenants/acme", {"schedules_max": 5}, "schedules_max"),
+        ("/v1/admin/tenants/acme", {"targets": "arn"}, "targets"),
+        ("/v1/admin/tenants/acme", {"targets": ["arn:aws:sqs:x:1:y"]}, "targets.0"),
+        ("/v1/admin/tenants/acme", {"roles": ["arn:aws:iam::123456789012:role/admin"]}, "roles.0"),
+        ("/v1/admin/tenants/acme", {"roles": [f"{ROLE}{n}" for n in range(21)]}, "roles"),
+        ("/v1/admin/tenants/acme", {"principals": "arn"}, "principals"),
+        ("/v1/admin/tenants/acme", {"principals": [ANYBODY]}, "principals.0"),
+        ("/v1/admin/tenants/acme", {"principals": [f"{USER}{n}" for n in range(51)]}, "principals"),
+        ("/v1/admin/tenants/acme", {"external_id": "puntual/prod/globex"}, "external_id"),
+        ("/v1/admin/tenants/acme", {"weight": 2}, "weight"),
     ],
 )
 def test_a_bad_registration_is_refused(

@@ -68,7 +68,7 @@ def call(method: str, path: str, body: object = None, **request: Any) -> Answere
 
 
 def test_a_schedule_lives_its_whole_life() -> None:
-    assert call("PUT", "/v1/tenants/acme", {"quotas": {"schedules_max": 1}}).status == 200
+    assert call("PUT", "/v1/admin/tenants/acme", {"quotas": {"schedules_max": 1}}).status == 200
     body = {
         "expression": "rate(1 minute)",
         "target": {"type": "webhook", "url": "https://acme.example/hook"},

@@ -30,7 +30,7 @@ ARNS = {
 @pytest.fixture
 def registered(api: Api) -> Api:
     body = {"targets": [arn for _, arn in ARNS.values()], "roles": [ROLE]}
-    assert api.call("PUT", "/v1/tenants/acme", body).status == 200
+    assert api.call("PUT", "/v1/admin/tenants/acme", body).status == 200
     return api
 
 

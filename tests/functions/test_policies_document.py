@@ -37,7 +37,7 @@ def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
 
 def test_an_occurrence_that_was_asked_to_end_says_so(api: Api) -> None:
     create, *_ = (each for each in examples(POLICIES.read_text(encoding="utf-8")) if each.body)
-    api.call("PUT", "/v1/tenants/acme", {})
+    api.call("PUT", "/v1/admin/tenants/acme", {})
     api.call("POST", create.path, create.body)
     api.world.put(replace(a_run(an_occurrence(schedule="sync")), cancel_requested=True))
     shown = api.call("GET", f"{create.path}/sync/occurrences/2026-11-30T09:00:00.000Z").body

@@ -145,6 +145,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         },
         "Schedules/index/by_tenant": {"dynamodb:Query"},
         "Schedules/index/by_spread": {"dynamodb:Query"},
+        "Tenants/index/by_item": {"dynamodb:Query"},
         "ScheduleVersions": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
         "Agenda": {"dynamodb:BatchWriteItem", "dynamodb:PutItem"},
         "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},

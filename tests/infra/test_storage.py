@@ -74,6 +74,21 @@ def test_a_tenants_schedules_can_be_listed_and_sampled(
     assert len(indexes(prod.storage)) == 2
 
 
+def test_the_tenants_can_be_listed_and_their_counts_and_budgets_cost_the_index_nothing(
+    prod: Templates,
+) -> None:
+    [index] = tables(prod.storage)["puntual-prod-tenants"]["Properties"]["GlobalSecondaryIndexes"]
+    assert index["IndexName"] == "by_item"
+    assert index["KeySchema"] == [
+        {"AttributeName": "item", "KeyType": "HASH"},
+        {"AttributeName": "tenant", "KeyType": "RANGE"},
+    ]
+    assert index["Projection"] == {
+        "ProjectionType": "INCLUDE",
+        "NonKeyAttributes": ["schedules_max", "quotas"],
+    }
+
+
 def test_an_index_is_as_warm_as_its_table(prod: Templates) -> None:
     # A cold index throttles the writes of the warm table it belongs to.
     schedules = tables(prod.storage)["puntual-prod-schedules"]["Properties"]

@@ -287,6 +287,7 @@ class World:
             schedules=schedules,
             tenants=self.fake_tenants,
             ledger=ledger,
+            budgets=self.fake_budgets,
             announced=announced,
             clock=clock,
             ids=ids,

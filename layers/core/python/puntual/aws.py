@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from botocore.client import BaseClient
 from botocore.exceptions import (
@@ -14,6 +14,7 @@ from botocore.exceptions import (
 )
 from pynamodb.attributes import JSONAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.exceptions import PynamoDBException
+from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 from pynamodb.models import Model
 
 from puntual.domain.errors import Unavailable
@@ -229,8 +230,22 @@ def bound[R](row: type[R], table: str) -> type[R]:
 REGISTRATION = "registration"
 
 
+class ByItem(GlobalSecondaryIndex["RegistrationRow"]):  # type: ignore[no-untyped-call] # PynamoDB's own
+    """The tenants' rows by what they hold, of which a listing asks for the registrations.
+
+    It leaves out what schedules and budgets write, so that none of their writes is one of its own.
+    """
+
+    class Meta:
+        index_name = "by_item"
+        projection = IncludeProjection(["schedules_max", "quotas"])
+
+    item = UnicodeAttribute(hash_key=True)
+    tenant = UnicodeAttribute(range_key=True)
+
+
 class RegistrationRow(Model):
-    """A tenant's quotas, targets and roles, the count that transactions on schedules keep."""
+    """What a tenant is registered with, and the count that transactions on schedules keep."""
 
     tenant = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
@@ -239,7 +254,9 @@ class RegistrationRow(Model):
     schedules = NumberAttribute(default=0)
     targets = JSONAttribute()
     roles = JSONAttribute()
+    principals = JSONAttribute(default=list)
     key_generation = NumberAttribute(default=1)
+    by_item: ClassVar[ByItem] = ByItem()
 
 
 FORECAST_TURN = "forecast-turn"

@@ -488,6 +488,7 @@ def control_plane() -> ControlPlane:
         schedules=schedules(),
         tenants=tenants(),
         ledger=ledger(),
+        budgets=budgets(),
         announced=announced(),
         clock=clock(),
         ids=ids(),

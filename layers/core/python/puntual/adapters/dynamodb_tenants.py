@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pynamodb.exceptions import UpdateError
 
 from puntual.application.codec import quotas_of_text, quotas_text
+from puntual.application.ports import TenantPage
 from puntual.aws import (
     CONDITION_FAILED,
     FORECAST_TURN,
@@ -16,7 +17,7 @@ from puntual.aws import (
     unavailable_if_transient,
 )
 from puntual.domain.instant import text_of
-from puntual.domain.tenant import Tenant, TenantId
+from puntual.domain.tenant import ListedTenant, Quotas, Tenant, TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +42,21 @@ class DynamoDbTenants:
                     rows.quotas.set(quotas_text(tenant.quotas)),
                     rows.targets.set(list(tenant.targets)),
                     rows.roles.set(list(tenant.roles)),
+                    rows.principals.set(list(tenant.principals)),
                     rows.schedules.set(rows.schedules | 0),
                     rows.key_generation.set(rows.key_generation | 1),
                 ]
             )
         return _tenant_of(row)
+
+    def listed(self, *, after: TenantId | None, limit: int) -> TenantPage:
+        rows = bound(RegistrationRow, self.table)
+        beyond = None if after is None else rows.tenant > after
+        with unavailable_if_transient("list tenants"):
+            # One more than asked for tells whether there are more.
+            found = list(rows.by_item.query(REGISTRATION, beyond, limit=limit + 1))
+        listed = tuple(_listed(row) for row in found[:limit])
+        return TenantPage(tenants=listed, after=listed[-1].tenant if len(found) > limit else None)
 
     def raise_key_generation(self, tenant: TenantId, *, seen: int) -> Tenant | None:
         """Raise it on condition; a repetition by the SDK meets its own write and reads it."""
@@ -76,12 +87,21 @@ class DynamoDbTenants:
         return True
 
 
+def _listed(row: RegistrationRow) -> ListedTenant:
+    return ListedTenant(tenant=TenantId(row.tenant), quotas=_quotas_of(row))
+
+
+def _quotas_of(row: RegistrationRow) -> Quotas:
+    return quotas_of_text(row.quotas, schedules_max=int(row.schedules_max))
+
+
 def _tenant_of(row: RegistrationRow) -> Tenant:
     return Tenant(
         tenant=TenantId(row.tenant),
-        quotas=quotas_of_text(row.quotas, schedules_max=int(row.schedules_max)),
+        quotas=_quotas_of(row),
         schedules=int(row.schedules),
         targets=tuple(row.targets),
         roles=tuple(row.roles),
+        principals=tuple(row.principals),
         key_generation=int(row.key_generation),
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from puntual.application.admit_caller import AdmitCaller
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.cancel_schedule import CancelSchedule
@@ -15,8 +16,9 @@ from puntual.application.derive_fires import DeriveFires
 from puntual.application.forecast_fires import ForecastFires
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
+from puntual.application.list_tenants import ListTenants
 from puntual.application.pause_schedule import PauseSchedule
-from puntual.application.ports import Clock, IdSource, Ledger, Schedules, Tenants
+from puntual.application.ports import Budgets, Clock, IdSource, Ledger, Schedules, Tenants
 from puntual.application.preview_catch_up import PreviewCatchUp
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
@@ -26,6 +28,7 @@ from puntual.application.rotate_webhook_keys import RotateWebhookKeys
 from puntual.application.show_occurrence import ShowOccurrence
 from puntual.application.show_schedule import ShowSchedule
 from puntual.application.show_tenant import ShowTenant
+from puntual.application.show_usage import ShowUsage
 from puntual.application.show_webhook_keys import ShowWebhookKeys
 from puntual.application.try_target import TryTarget
 from puntual.domain.definition import Limits
@@ -34,6 +37,7 @@ from puntual.domain.definition import Limits
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
     environment: str
+    admit_caller: AdmitCaller
     create_schedule: CreateSchedule
     show_schedule: ShowSchedule
     list_schedules: ListSchedules
@@ -48,6 +52,8 @@ class ControlPlane:
     preview_catch_up: PreviewCatchUp
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
+    list_tenants: ListTenants
+    show_usage: ShowUsage
     forecast_fires: ForecastFires
     show_webhook_keys: ShowWebhookKeys
     rotate_webhook_keys: RotateWebhookKeys
@@ -59,6 +65,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     schedules: Schedules,
     tenants: Tenants,
     ledger: Ledger,
+    budgets: Budgets,
     announced: Announced,
     clock: Clock,
     ids: IdSource,
@@ -73,6 +80,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     count = CountSpans(schedules=schedules, ledger=ledger)
     return ControlPlane(
         environment=limits.environment,
+        admit_caller=AdmitCaller(tenants=tenants, clock=clock),
         create_schedule=CreateSchedule(
             schedules=schedules,
             tenants=tenants,
@@ -103,6 +111,8 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
         preview_catch_up=PreviewCatchUp(schedules=schedules, tokens=catch_up, clock=clock),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
+        list_tenants=ListTenants(tenants=tenants),
+        show_usage=ShowUsage(tenants=tenants, budgets=budgets, clock=clock),
         forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),
         show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
         rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),

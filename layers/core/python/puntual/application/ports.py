@@ -21,7 +21,7 @@ from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, Schedu
 from puntual.domain.shard import Shard
 from puntual.domain.slot import Slot, SlotSwap
 from puntual.domain.target import Delivery, DeliveryResult
-from puntual.domain.tenant import ScheduleId, Tenant, TenantId
+from puntual.domain.tenant import ListedTenant, ScheduleId, Tenant, TenantId
 from puntual.domain.zone_releases import ReleasesInUse
 from puntual.domain.zone_rules import ZoneRules
 
@@ -47,6 +47,14 @@ class SchedulePage:
 
     schedules: tuple[Schedule, ...]
     after: ScheduleId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantPage:
+    """A page of a listing, and the last id read if there are more."""
+
+    tenants: tuple[ListedTenant, ...]
+    after: TenantId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +155,10 @@ class Tenants(Protocol):
     def get(self, tenant: TenantId) -> Tenant | None: ...
 
     def register(self, tenant: Tenant) -> Tenant:
-        """Put quota, targets and roles of a tenant, new or known; its count and keys stay."""
+        """Put all of a tenant's registration, new or known; its count and keys stay."""
+
+    def listed(self, *, after: TenantId | None, limit: int) -> TenantPage:
+        """Tenants by id; what was registered within the last seconds may not be there yet."""
 
     def raise_key_generation(self, tenant: TenantId, *, seen: int) -> Tenant | None:
         """Raise a tenant's key generation from `seen` by one; gives the tenant as it is then.

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from puntual.application.ports import Clock, Tenants
-from puntual.domain.definition import Limits, RuleDefinition, check_window, new_rule_of
+from puntual.domain.definition import (
+    Limits,
+    RuleDefinition,
+    check_interval,
+    check_window,
+    new_rule_of,
+)
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Rule
 from puntual.domain.instant import MILLISECOND, in_calendar
@@ -48,9 +54,11 @@ class PreviewRule:
         now = self.clock.now()
         # A version owns a fire exactly at its start, which would be now.
         after = now - MILLISECOND if after is None else in_calendar("after", after)
-        if self.tenants.get(tenant) is None:
+        registered = self.tenants.get(tenant)
+        if registered is None:
             raise UnknownTenant(tenant)
         rule = new_rule_of(definition, tenant=tenant, schedule=schedule, effective_from=now)
+        check_interval(rule, registered.quotas)
         check_window(window, rule)
         if schedule is None and window:
             raise Rejected(

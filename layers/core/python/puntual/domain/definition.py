@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from puntual.domain.errors import Rejected
 from puntual.domain.expression import Fold, Gap, Rule, rule_of
+from puntual.domain.instant import SECOND
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.policies import WINDOW_MAX, Policies
 from puntual.domain.schedule import (
@@ -26,7 +27,7 @@ from puntual.domain.target import (
     webhook_target_of,
 )
 from puntual.domain.template import longest_values_of, rendered
-from puntual.domain.tenant import ScheduleId, Tenant, TenantId
+from puntual.domain.tenant import Quotas, ScheduleId, Tenant, TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,19 @@ class NestedTooDeeply(Rejected):
         super().__init__(field, "(not shown)", f"JSON nested at most {PAYLOAD_DEPTH_MAX} deep")
 
 
+class IntervalTooSmall(Rejected):
+    """Two fires of the rule lie nearer to each other than the tenant's quota allows."""
+
+    def __init__(self, expression: str, interval: timedelta, *, least: timedelta) -> None:
+        super().__init__(
+            "expression",
+            expression,
+            f"fires at least {least // SECOND} s apart (the quota smallest_interval_seconds of the"
+            f" tenant); two of these lie {interval // SECOND} s apart",
+        )
+        self.interval, self.least = interval, least
+
+
 class PayloadTooLarge(Rejected):
     """The payload is beyond what a schedule can hold, or what its target takes."""
 
@@ -113,10 +127,12 @@ def version_of(
     """Check a definition and give version 1 of it, or what to pass to `edited`.
 
     Raises `Rejected` for the first thing wrong with it. A rule that an edit leaves as it was is
-    not checked again, since it may have no fire left; its anchor stays, so that a fixed rate
-    keeps its pace.
+    not checked again, since it may have no fire left, or a quota that is newer; its anchor stays,
+    so that a fixed rate keeps its pace.
     """
     rule = _rule(definition, key=key, effective_from=effective_from, previous=previous)
+    if previous is None or rule != previous.rule:
+        check_interval(rule, tenant.quotas)
     policies = _policies(definition.policies, rule)
     target, payload = target_of(definition.target, tenant=tenant, limits=limits), definition.payload
     occurrence = Occurrence(
@@ -213,6 +229,13 @@ def _policies(policies: Policies, rule: Rule) -> Policies:
         )
     check_window(policies.window, rule)
     return policies
+
+
+def check_interval(rule: Rule, quotas: Quotas) -> None:
+    """Refuse a rule two fires of which lie nearer than the tenant's quota allows, anywhere."""
+    interval = smallest_interval(rule)
+    if interval is not None and interval < quotas.smallest_interval:
+        raise IntervalTooSmall(rule.expression, interval, least=quotas.smallest_interval)
 
 
 def check_window(window: timedelta, rule: Rule) -> None:

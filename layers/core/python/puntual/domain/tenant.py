@@ -27,6 +27,7 @@ SMALLEST_INTERVAL_LIMIT = DAY
 WEIGHT_MAX = 100
 TARGETS_MAX = 50
 ROLES_MAX = 20
+PRINCIPALS_MAX = 50
 KEY_GENERATION_MAX = 1_000_000
 ROLE_NAME_PREFIX = "puntual-target-"
 """What a tenant's role is named by, so that Puntual may assume no other role of an account."""
@@ -75,7 +76,8 @@ DEFAULT_QUOTAS = Quotas()
 class Tenant:
     """A registered tenant: its quotas, and the resources and roles that its targets may name.
 
-    `key_generation` numbers the key that signs its webhooks.
+    `principals` are the ARNs of the IAM roles and users that may call for it; none says that IAM
+    alone decides. `key_generation` numbers the key that signs its webhooks.
     """
 
     tenant: TenantId
@@ -83,7 +85,16 @@ class Tenant:
     schedules: int = 0
     targets: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    principals: tuple[str, ...] = ()
     key_generation: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTenant:
+    """What a listing shows of a tenant."""
+
+    tenant: TenantId
+    quotas: Quotas
 
 
 class UnknownTenant(Rejected):
