@@ -17,7 +17,7 @@ from puntual.domain.instant import text_of
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Planned
-from puntual.domain.policies import Overlap, Policies
+from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies
 from puntual.domain.run import RunState
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.tenant import Quotas
@@ -364,3 +364,23 @@ def test_schedules_are_spread_evenly_by_their_ids_alone() -> None:
     assert below == pytest.approx(1_000, rel=0.1)
     edited = a_version(version=2, rule=a_rule("0 9 * * *"))
     assert codec.spread_text(a_schedule(edited))[:8] == codec.spread_text(a_schedule())[:8]
+
+
+def test_what_catches_up_is_kept_on_pages_messages_and_rows() -> None:
+    at = NINE + timedelta(seconds=5)
+    planned = replace(a_planned(), caught_up_at=at)
+    page = a_page(planned)
+    assert codec.page_of_packed(codec.packed_page(page)) == page
+    message = replace(a_message(), held_until=at, caught_up=True, backlog_since=NINE)
+    assert codec.message_of_body(codec.body_of(message, timedelta(0))) == message
+    run = replace(a_run(), caught_up=True)
+    assert codec.run_of_text(codec.run_text(run), key=KEY, write_id=run.write_id) == run
+
+
+@pytest.mark.parametrize("limit", [1, 1_000])
+def test_heads_and_versions_keep_policy_and_limit(limit: int) -> None:
+    misfire = MisfirePolicy(policy=Misfire.CATCH_UP, limit=limit)
+    version = a_version(policies=Policies(misfire=misfire))
+    assert codec.version_of_text(codec.version_text(version), until=None) == version
+    head = a_schedule(version)
+    assert codec.head_of_text(codec.head_text(head), state="ACTIVE") == head
