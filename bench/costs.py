@@ -32,13 +32,17 @@ from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.settle_message import SettleMessage, VersionCache
+from puntual.application.take_callback import TakeCallback
 from puntual.aws import bound
+from puntual.domain.callback_token import Ticket
 from puntual.domain.lane import Lane
+from puntual.domain.message import Message
 from puntual.domain.page import Page
-from puntual.domain.policies import Overlap, Policies
+from puntual.domain.policies import Completion, CompletionPolicy, Overlap, Policies
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.shard import CLOSE_AFTER
+from puntual.domain.target import Accepted
 from tests.builders import (
     HORIZON,
     NINE,
@@ -52,6 +56,7 @@ from tests.builders import (
 )
 from tests.contract.tables import KEYS, make_tables
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
@@ -131,18 +136,30 @@ class Bench:
         draw = DrawTokens(budgets=InMemoryBudgets(), clock=self.clock, ids=self.ids)
         return CatchUpTokens(tenants=InMemoryTenants(), draw=draw, clock=self.clock)
 
-    def execute_occurrence(self, versions: VersionCache) -> ExecuteOccurrence:
+    def settle_message(self, versions: VersionCache) -> SettleMessage:
+        return SettleMessage(
+            schedules=self.schedules,
+            ledger=self.ledger,
+            lanes=self.lanes,
+            clock=self.clock,
+            ids=self.ids,
+            catch_up=self.catch_up,
+            versions=versions,
+        )
+
+    def execute_occurrence(
+        self, versions: VersionCache, targets: ScriptedTargets | None = None
+    ) -> ExecuteOccurrence:
         return ExecuteOccurrence(
-            settle_message=SettleMessage(
-                schedules=self.schedules,
-                ledger=self.ledger,
-                lanes=self.lanes,
-                clock=self.clock,
-                ids=self.ids,
-                catch_up=self.catch_up,
-                versions=versions,
-            ),
-            targets=ScriptedTargets(),
+            settle_message=self.settle_message(versions),
+            targets=targets or ScriptedTargets(),
+            chance=FixedChance(),
+        )
+
+    def take_callback(self, versions: VersionCache) -> TakeCallback:
+        return TakeCallback(
+            root_secret=FixedRootSecret(),
+            settle_message=self.settle_message(versions),
             chance=FixedChance(),
         )
 
@@ -230,7 +247,41 @@ def planning(*, shared: bool) -> tuple[Bill, Bill]:
 
 def execution(overlap: Overlap = Overlap.ALLOW) -> Bill:
     """Give the bill of executing occurrences, each delivered at its first try and alone."""
-    policies = Policies(overlap=overlap)
+    with executing(Policies(overlap=overlap)) as (world, cache, messages):
+        execute = world.execute_occurrence(cache)
+        return world.meter.of(lambda: [execute(message) for message in messages])
+
+
+def callbacks() -> tuple[Bill, Bill, Bill]:
+    """Give the bills of deliveries that are taken, of heartbeats, and of completes.
+
+    A heartbeat makes the lease check hop once; a complete is found by it, and it goes.
+    """
+    completion = CompletionPolicy(policy=Completion.CALLBACK)
+    with executing(Policies(completion=completion)) as (world, cache, messages):
+        accepting = ScriptedTargets(lambda _: Accepted(detail="HTTP 202"))
+        execute, take = world.execute_occurrence(cache, accepting), world.take_callback(cache)
+        tickets = [Ticket(occurrence=message.occurrence, attempt=1) for message in messages]
+        delivered = world.meter.of(lambda: [execute(message) for message in messages])
+        world.clock.advance(completion.heartbeat)
+        beaten = world.meter.of(
+            lambda: (
+                [take.heartbeat(ticket) for ticket in tickets]
+                + [execute(message) for message in messages]
+            )
+        )
+        ended = world.meter.of(
+            lambda: (
+                [take.complete(ticket, result="42 rows") for ticket in tickets]
+                + [execute(message) for message in messages]
+            )
+        )
+    return delivered, beaten, ended
+
+
+@contextmanager
+def executing(policies: Policies) -> Iterator[tuple[Bench, VersionCache, list[Message]]]:
+    """Give a world in which the messages of schedules under these policies have just come."""
     versions = [
         replace(version, policies=policies) for version in versions_due(shared=True)[:EXECUTED]
     ]
@@ -240,7 +291,6 @@ def execution(overlap: Overlap = Overlap.ALLOW) -> Bill:
     with bench() as world:
         world.stores_heads(versions)
         world.clock.advance_to(FIRE)
-        execute = world.execute_occurrence(cache)
         messages = [
             a_message(
                 an_occurrence(tenant=version.tenant, schedule=version.schedule, scheduled_for=FIRE),
@@ -248,7 +298,7 @@ def execution(overlap: Overlap = Overlap.ALLOW) -> Bill:
             )
             for version in versions
         ]
-        return world.meter.of(lambda: [execute(message) for message in messages])
+        yield world, cache, messages
 
 
 def dollars_per_million(*bills: tuple[Bill, int]) -> float:
@@ -286,6 +336,10 @@ def lines() -> Iterator[str]:
     yield _line("execute", executed, EXECUTED)
     alone = execution(Overlap.QUEUE_ONE)
     yield _line("execute, with a slot", alone, EXECUTED)
+    delivered, beaten, ended = callbacks()
+    yield _line("execute, taken by 202", delivered, EXECUTED)
+    yield _line("a heartbeat, and the hop", beaten, EXECUTED)
+    yield _line("a complete, and the last look", ended, EXECUTED)
     yield (
         f"budgets: plan and relay {PLANNING_WRITE_UNITS_MAX} writes and {CALLS_MAX} calls, "
         f"execute {EXECUTION_WRITE_UNITS_MAX} writes"

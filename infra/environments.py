@@ -50,6 +50,8 @@ class Environment:
     layer: Literal["arm64", "host"]
     api_rate_per_second: int
     api_burst: int
+    callbacks_per_second: int
+    callbacks_burst: int
     warm_throughput: WarmThroughput | None = None
 
     def __post_init__(self) -> None:
@@ -95,6 +97,8 @@ LOCAL = Environment(
     layer="host",
     api_rate_per_second=100,
     api_burst=200,
+    callbacks_per_second=100,
+    callbacks_burst=200,
 )
 
 DEV = Environment(
@@ -111,6 +115,8 @@ DEV = Environment(
     layer="arm64",
     api_rate_per_second=50,
     api_burst=100,
+    callbacks_per_second=50,
+    callbacks_burst=100,
 )
 
 STAGING = Environment(
@@ -127,6 +133,8 @@ STAGING = Environment(
     layer="arm64",
     api_rate_per_second=200,
     api_burst=400,
+    callbacks_per_second=200,
+    callbacks_burst=400,
 )
 
 PROD = Environment(
@@ -143,6 +151,8 @@ PROD = Environment(
     layer="arm64",
     api_rate_per_second=2000,
     api_burst=4000,
+    callbacks_per_second=2000,
+    callbacks_burst=4000,
     # The least that carries the average load with room: a new on-demand table takes 4,000 write
     # units a second. Raise it before a known burst; it is billed once, when raised.
     warm_throughput=WarmThroughput(read_units=20_000, write_units=10_000),

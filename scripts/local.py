@@ -116,6 +116,8 @@ def deploy(endpoint: Endpoint) -> None:
         "deploy",
         "--all",
         "--context=environment=local",
+        # What is deployed there is not reached by its name in the cloud.
+        f"--context=endpoint={endpoint.url}",
         "--require-approval=never",
         "--concurrency=2",
         "--method=direct",

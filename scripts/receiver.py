@@ -3,21 +3,26 @@
 The path says how it behaves: `/ok` takes everything, `/fails-once` answers 500 to the first attempt
 of each occurrence, `/down` always answers 503, `/refuses` answers 400, `/hangs` never answers,
 `/hangs-first` answers from the second attempt on, and `/sometimes/<percent>` answers 500 to that
-share of first attempts. It tells which requests were signed with the keys that it was given.
+share of first attempts. `/accepts` answers 202 and says nothing more, `/works` answers 202 and
+completes a moment later, `/works-first` completes and then answers 202. It tells which requests
+were signed with the keys that it was given.
 `python -m scripts.receiver` runs one on port 8000 and prints what arrives.
 """
 
+import json
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import urllib3
 
 from scripts.signature import is_signed
 
@@ -28,7 +33,24 @@ USAGE_ERROR = 2
 HANG_SECONDS = 120.0
 BACKLOG = 512
 HANGS = 0
-ALWAYS = {"down": 503, "refuses": 400}
+ALWAYS = {"down": 503, "refuses": 400, "accepts": 202, "works": 202, "works-first": 202}
+WORK_SECONDS = 1.0
+CALLBACK_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledBack:
+    """What a callback was answered."""
+
+    status: int
+    body: Any
+
+
+def called_back(url: str, body: Mapping[str, object] | None = None) -> CalledBack:
+    answer = urllib3.request(
+        "POST", url, body=json.dumps(body or {}), timeout=CALLBACK_SECONDS, retries=False
+    )
+    return CalledBack(status=answer.status, body=answer.json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +67,11 @@ class Arrival:
     status: int
     body: bytes
     is_signed: bool
+    callback_url: str
+
+    def call_back(self, action: str, body: Mapping[str, object] | None = None) -> CalledBack:
+        """Call back about this attempt, as its target would."""
+        return called_back(f"{self.callback_url}/{action}", body)
 
 
 @dataclass(slots=True)
@@ -125,20 +152,21 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
             key = self.headers.get("Idempotency-Key", "")
             tenant = self.headers.get("Puntual-Tenant", "")
             status = book.status_for(self.path, key)
-            book.add(
-                Arrival(
-                    path=self.path,
-                    key=key,
-                    tenant=tenant,
-                    schedule=self.headers.get("Puntual-Schedule", ""),
-                    scheduled_for=self.headers.get("Puntual-Scheduled-For", ""),
-                    attempt=int(self.headers.get("Puntual-Attempt", "0")),
-                    arrived_at=arrived_at,
-                    status=status,
-                    body=body,
-                    is_signed=book.is_signed(tenant, self.headers, body),
-                )
+            arrival = Arrival(
+                path=self.path,
+                key=key,
+                tenant=tenant,
+                schedule=self.headers.get("Puntual-Schedule", ""),
+                scheduled_for=self.headers.get("Puntual-Scheduled-For", ""),
+                attempt=int(self.headers.get("Puntual-Attempt", "0")),
+                arrived_at=arrived_at,
+                status=status,
+                body=body,
+                is_signed=book.is_signed(tenant, self.headers, body),
+                callback_url=self.headers.get("Puntual-Callback-Url", ""),
             )
+            book.add(arrival)
+            work_on(arrival)
             if status == HANGS:
                 book.stopping.wait(HANG_SECONDS)
                 return
@@ -166,6 +194,17 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def work_on(arrival: Arrival) -> None:
+    """Do what the path says of work that ends by a callback."""
+    behaviour = arrival.path.strip("/")
+    if behaviour == "works-first":
+        arrival.call_back("complete")
+    if behaviour == "works":
+        timer = threading.Timer(WORK_SECONDS, arrival.call_back, ["complete", {"result": "done"}])
+        timer.daemon = True
+        timer.start()
 
 
 def line_of(arrival: Arrival) -> str:

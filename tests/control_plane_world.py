@@ -80,6 +80,11 @@ class World:
             clock=self.clock,
         )
 
+    @property
+    def catch_up(self) -> CatchUpTokens:
+        draw = DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids)
+        return CatchUpTokens(tenants=self.tenants, draw=draw, clock=self.clock)
+
     def plane_on(self, schedules: Schedules) -> ControlPlane:
         plan_cursors = PlanCursors(
             schedules=schedules,
@@ -106,11 +111,7 @@ class World:
             limits=LIMITS,
             retention=RETENTION,
             deliver=self.deliver,
-            catch_up=CatchUpTokens(
-                tenants=self.tenants,
-                draw=DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids),
-                clock=self.clock,
-            ),
+            catch_up=self.catch_up,
         )
 
     def created(

@@ -22,6 +22,14 @@ from puntual.domain.policies import (
     ATTEMPTS_MAX,
     CATCH_UP_LIMIT_DEFAULT,
     CATCH_UP_LIMIT_MAX,
+    HEARTBEAT_DEFAULT,
+    HEARTBEAT_MAX,
+    HEARTBEAT_MIN,
+    MAX_DURATION_DEFAULT,
+    MAX_DURATION_MAX,
+    MAX_DURATION_MIN,
+    Completion,
+    CompletionPolicy,
     Misfire,
     MisfirePolicy,
     Overlap,
@@ -114,6 +122,21 @@ class RetryBody(Body):
     max_attempts: int = Field(default=5, ge=1, le=ATTEMPTS_MAX)
     base_seconds: int = Field(default=10, ge=1, le=3600)
     cap_seconds: int = Field(default=1800, ge=1, le=DAY_SECONDS)
+
+
+class CompletionBody(Body):
+    within = "completion."
+    policy: Literal["response", "callback"] = "response"
+    heartbeat_seconds: int = Field(
+        default=HEARTBEAT_DEFAULT // SECOND,
+        ge=HEARTBEAT_MIN // SECOND,
+        le=HEARTBEAT_MAX // SECOND,
+    )
+    max_duration_seconds: int = Field(
+        default=MAX_DURATION_DEFAULT // SECOND,
+        ge=MAX_DURATION_MIN // SECOND,
+        le=MAX_DURATION_MAX // SECOND,
+    )
 
 
 class WebhookBody(Body):
@@ -225,6 +248,7 @@ class DefinitionBody(RuleBody):
     misfire: MisfireBody = Field(default_factory=MisfireBody)
     retry: RetryBody = Field(default_factory=RetryBody)
     overlap: Literal["allow", "skip_if_running", "queue_one", "cancel_running"] = "allow"
+    completion: CompletionBody = Field(default_factory=CompletionBody)
     target: TargetBody
     payload: Any = Field(default=None, repr=False)
 
@@ -236,6 +260,7 @@ class DefinitionBody(RuleBody):
                 retry=self._retry(),
                 window=self.window,
                 overlap=Overlap(self.overlap),
+                completion=self._completion(),
             ),
             target=self.target.definition(),
             payload=self.payload,
@@ -255,6 +280,13 @@ class DefinitionBody(RuleBody):
             max_attempts=self.retry.max_attempts,
             base=timedelta(seconds=self.retry.base_seconds),
             cap=timedelta(seconds=self.retry.cap_seconds),
+        )
+
+    def _completion(self) -> CompletionPolicy:
+        return CompletionPolicy(
+            policy=Completion(self.completion.policy),
+            heartbeat=timedelta(seconds=self.completion.heartbeat_seconds),
+            max_duration=timedelta(seconds=self.completion.max_duration_seconds),
         )
 
 
@@ -320,6 +352,7 @@ class TryBody(Body):
 def definition_document(version: ScheduleVersion) -> dict[str, Any]:
     """Give a version as the body that would make it, every field written out."""
     rule, misfire, retry = version.rule, version.policies.misfire, version.policies.retry
+    completion = version.policies.completion
     return {
         "expression": rule.expression,
         "time_zone": rule.time_zone,
@@ -342,6 +375,11 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
             "cap_seconds": _seconds(retry.cap),
         },
         "overlap": version.policies.overlap.value,
+        "completion": {
+            "policy": completion.policy.value,
+            "heartbeat_seconds": _seconds(completion.heartbeat),
+            "max_duration_seconds": _seconds(completion.max_duration),
+        },
         "target": _target_document(version.target),
         "payload": json.loads(version.payload),
     }

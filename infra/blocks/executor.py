@@ -27,6 +27,7 @@ class Executor(Construct):
         tables: Tables,
         lanes: Lanes,
         targets: Targets,
+        callbacks_url: str,
     ) -> None:
         super().__init__(scope, construct_id)
         self.function = PuntualFunction(
@@ -36,6 +37,7 @@ class Executor(Construct):
             runtime=runtime,
             timeout_seconds=runtime.environment.executor_timeout_seconds,
             memory_mb=512,
+            settings={"CALLBACKS_URL": callbacks_url},
             hops_forever=True,
             permissions=[
                 grants.on_table(

@@ -10,6 +10,7 @@ from constructs import Construct
 from infra.blocks.acknowledgements import acknowledge
 from infra.blocks.alarms import Alarms
 from infra.blocks.api_function import ApiFunction
+from infra.blocks.callbacks import Callbacks
 from infra.blocks.executor import Executor
 from infra.blocks.function import Runtime
 from infra.blocks.planner import Planner, Ticker
@@ -46,8 +47,22 @@ class ComputeStack(cdk.Stack):
             self, "Ticker", runtime=runtime, tables=tables, planner=self.planner.function
         )
         self.relay = Relay(self, "Relay", runtime=runtime, tables=tables, lanes=lanes)
+        self.callbacks = Callbacks(
+            self,
+            "Callbacks",
+            runtime=runtime,
+            tables=tables,
+            lanes=lanes,
+            root_secret=storage.webhook_root_secret,
+        )
         self.executor = Executor(
-            self, "Executor", runtime=runtime, tables=tables, lanes=lanes, targets=targets
+            self,
+            "Executor",
+            runtime=runtime,
+            tables=tables,
+            lanes=lanes,
+            targets=targets,
+            callbacks_url=self.callbacks.url,
         )
         self.undeliverable = Undeliverable(
             self, "Undeliverable", runtime=runtime, tables=tables, lanes=lanes
@@ -71,6 +86,7 @@ class ComputeStack(cdk.Stack):
     def _name_functions(self) -> None:
         for name, function in {
             "Api": self.api.function,
+            "Callbacks": self.callbacks.function,
             "Executor": self.executor.function,
             "Planner": self.planner.function,
             "Relay": self.relay.function,
@@ -79,6 +95,7 @@ class ComputeStack(cdk.Stack):
             "Undeliverable": self.undeliverable.function,
         }.items():
             cdk.CfnOutput(self, f"{name}Function", value=function.function_name)
+        cdk.CfnOutput(self, "CallbacksUrl", value=self.callbacks.url)
         cdk.CfnOutput(self, "AlarmsTopicArn", value=self.alarms.topic.topic_arn)
         cdk.CfnOutput(self, "RelayFailuresQueueUrl", value=self.relay.failures.queue_url)
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import boto3
@@ -229,6 +229,22 @@ def test_a_topics_subscribers_get_the_payload_with_the_occurrences_names(stage: 
     assert message["Body"] == ORDER
     attributes = message["MessageAttributes"].items()
     assert {name: value["StringValue"] for name, value in attributes} == TOLD
+
+
+def test_a_fifo_queue_takes_each_attempt_that_a_callback_ends(stage: Stage) -> None:
+    """The one before it failed or was silent; were it swallowed, nobody would call back."""
+    url = a_queue(stage, f"{NAME}.fifo")
+    for attempt in (1, 2):
+        delivery = to(Service.SQS, f"{NAME}.fifo", attempt=attempt)
+        called = f"https://callbacks.example/v1/callbacks/{attempt}"
+        awaited = replace(delivery, awaits_callback=True, callback_url=called)
+        result = stage.targets().deliver(awaited)
+        assert "dropped" not in str(result)
+    messages = received(stage, url)
+    names = [message["Attributes"]["MessageDeduplicationId"] for message in messages]
+    assert names == [f"{an_occurrence().id}-0-{attempt}" for attempt in (1, 2)]
+    told = [message["MessageAttributes"]["Puntual-Callback-Url"] for message in messages]
+    assert [each["StringValue"][-1] for each in told] == ["1", "2"]
 
 
 def test_a_fifo_topic_keeps_a_schedules_order_and_takes_a_round_once(stage: Stage) -> None:

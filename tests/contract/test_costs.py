@@ -8,6 +8,7 @@ from bench.costs import (
     EXECUTION_WRITE_UNITS_MAX,
     PLANNING_WRITE_UNITS_MAX,
     SCHEDULES,
+    callbacks,
     execution,
     planning,
 )
@@ -36,6 +37,19 @@ def test_a_slot_costs_its_transactions_and_one_read_and_only_those_that_have_one
     bill = execution(Overlap.QUEUE_ONE)
     assert bill.write_units / EXECUTED == 8, "two transactions of two rows, each billed twice"
     assert bill.calls == {"GetItem": 3 * EXECUTED, "TransactWriteItems": 2 * EXECUTED}
+
+
+def test_a_callback_costs_the_record_of_its_202_and_a_write_for_each_call() -> None:
+    delivered, beaten, ended = callbacks()
+    units = [bill.write_units / EXECUTED for bill in (delivered, beaten, ended)]
+    assert units == [2, 1, 1]
+    assert delivered.calls["SendMessageBatch"] == EXECUTED, "who looks at the lease"
+    assert beaten.calls == {
+        "GetItem": 2 * EXECUTED,
+        "PutItem": EXECUTED,
+        "SendMessageBatch": EXECUTED,
+    }
+    assert ended.calls["PutItem"] == EXECUTED
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puntual.adapters.http_webhooks import HttpWebhooks, _retry_after, is_public, resolved
-from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
+from puntual.domain.target import (
+    Accepted,
+    Delivered,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    WebhookTarget,
+)
 from puntual.domain.webhook_keys import signature_headers
 from tests.builders import NINE, an_occurrence
 from tests.fakes.manual_clock import ManualClock
@@ -140,6 +147,22 @@ def test_a_payload_beyond_ascii_is_sent_as_utf_8() -> None:
 def test_any_2xx_is_delivered(status: int) -> None:
     with receiving(answering(status)) as receiver:
         assert deliver(receiver) == Delivered(detail=f"HTTP {status}")
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+def test_only_a_202_promises_the_callback_that_is_awaited(status: int) -> None:
+    with receiving(answering(status)) as receiver:
+        url = "https://callbacks.example/v1/callbacks/token"
+        awaited = replace(
+            a_delivery(f"http://127.0.0.1:{receiver.port}/hooks"),
+            awaits_callback=True,
+            callback_url=url,
+        )
+        result = webhooks().deliver(awaited)
+    kind = Accepted if status == 202 else Delivered
+    assert result == kind(detail=f"HTTP {status}")
+    [(_, headers, _)] = receiver.requests
+    assert headers["Puntual-Callback-Url"] == url
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 410, 413, 422])

@@ -48,6 +48,7 @@ SETTINGS = {
     "HORIZON_SECONDS": "600",
     "ENVIRONMENT": "prod",
     "WEBHOOK_ROOT_SECRET_ARN": "webhook-root",
+    "CALLBACKS_URL": "https://callbacks.example",
     "SHARD_COUNT": "128",
     "DELIVERY_TIMEOUT_MAX_SECONDS": "60",
     "ALLOW_PRIVATE_TARGETS": "true",

@@ -9,6 +9,7 @@ from typing import Any
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
 POLICIES = DOCUMENT.with_name("policies.md")
+CALLBACKS = DOCUMENT.with_name("callbacks.md")
 
 _EXAMPLE = re.compile(
     r"```http\n(?P<request>.*?)```\s*```json (?P<status>\d{3})\n(?P<body>.*?)```", re.DOTALL

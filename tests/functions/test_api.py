@@ -154,6 +154,11 @@ def test_every_field_can_be_given(api: Api) -> None:
         misfire={"policy": "skip", "misfire_after_seconds": 5, "max_lateness_seconds": 60},
         retry={"max_attempts": 20, "base_seconds": 1, "cap_seconds": 2},
         overlap="queue_one",
+        completion={
+            "policy": "callback",
+            "heartbeat_seconds": 3600,
+            "max_duration_seconds": 86_400,
+        },
         target={"type": "sqs", "queue_arn": OWN_QUEUE},
         payload=None,
     )
@@ -198,6 +203,18 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"retry": {"max_attempts": 21}}, "retry.max_attempts", "21"),
     ({"retry": {"max_attempts": "5"}}, "retry.max_attempts", "5"),
     ({"retry": {"base_seconds": 60, "cap_seconds": 30}}, "retry.cap_seconds", "30"),
+    ({"completion": {"policy": "later"}}, "completion.policy", "later"),
+    ({"completion": {"heartbeat_seconds": 59}}, "completion.heartbeat_seconds", "59"),
+    ({"completion": {"heartbeat_seconds": 3601}}, "completion.heartbeat_seconds", "3601"),
+    ({"completion": {"max_duration_seconds": 59}}, "completion.max_duration_seconds", "59"),
+    ({"completion": {"max_duration_seconds": 86401}}, "completion.max_duration_seconds", "86401"),
+    (
+        {"completion": {"heartbeat_seconds": 600, "max_duration_seconds": 300}},
+        "completion.max_duration_seconds",
+        "300",
+    ),
+    ({"completion": {"token": "x"}}, "completion.token", "x"),
+    ({"completion": "callback"}, "completion", "callback"),
     ({"retry": {"jitter": True}}, "retry.jitter", "true"),
     ({"target": None}, "target", ""),
     ({"target": {}}, "target.type", ""),
@@ -1007,6 +1024,11 @@ WRITTEN_OUT: dict[str, Any] = {
     },
     "retry": {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800},
     "overlap": "allow",
+    "completion": {
+        "policy": "response",
+        "heartbeat_seconds": 120,
+        "max_duration_seconds": 7200,
+    },
     "target": {**WEBHOOK, "timeout_seconds": 10},
 }
 

@@ -1,8 +1,8 @@
 """Each environment is synthesised once per session; jsii and cdk-nag make it the slow part."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import aws_cdk as cdk
 import pytest
@@ -10,7 +10,16 @@ from aws_cdk.assertions import Template
 
 from infra.app import add_stacks, environment_named, project_context
 
-FUNCTIONS = ("api", "executor", "planner", "relay", "replanner", "ticker", "undeliverable")
+FUNCTIONS = (
+    "api",
+    "callbacks",
+    "executor",
+    "planner",
+    "relay",
+    "replanner",
+    "ticker",
+    "undeliverable",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +29,9 @@ class Templates:
     api: Template
 
 
-type Synthesise = Callable[[str], Templates]
+class Synthesise(Protocol):
+    def __call__(self, name: str, *, endpoint: str | None = None) -> Templates:
+        """Synthesise an environment, for an emulator at `endpoint` or for the cloud."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,18 +64,20 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def synthesise(repository: Path, assemblies: Path) -> Synthesise:
-    done: dict[str, Templates] = {}
+    done: dict[tuple[str, str | None], Templates] = {}
 
-    def once(name: str) -> Templates:
-        if name not in done:
-            app = cdk.App(outdir=str(assemblies / name), context=project_context())
+    def once(name: str, *, endpoint: str | None = None) -> Templates:
+        if (name, endpoint) not in done:
+            folder = assemblies / (name if endpoint is None else f"{name}-emulated")
+            context = {**project_context(), **({} if endpoint is None else {"endpoint": endpoint})}
+            app = cdk.App(outdir=str(folder), context=context)
             storage, compute, api = add_stacks(app, environment_named(name), root=repository)
-            done[name] = Templates(
+            done[name, endpoint] = Templates(
                 storage=Template.from_stack(storage),
                 compute=Template.from_stack(compute),
                 api=Template.from_stack(api),
             )
-        return done[name]
+        return done[name, endpoint]
 
     return once
 

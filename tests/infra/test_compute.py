@@ -121,6 +121,14 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         **TARGETS,
     },
+    "callbacks": {
+        "Occurrences": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "ScheduleVersions": {"dynamodb:GetItem"},
+        "Strict": {"sqs:SendMessage"},
+        "Flexible": {"sqs:SendMessage"},
+        "Recovery": {"sqs:SendMessage"},
+        "WebhookRootSecret": {"secretsmanager:GetSecretValue"},
+    },
     "undeliverable": {
         "Occurrences": {
             "dynamodb:GetItem",
@@ -331,7 +339,9 @@ def test_every_function_gets_all_settings_that_are_read_and_no_other(
 ) -> None:
     for function, properties in functions(synthesise(name).compute).items():
         settings = properties["Environment"]["Variables"]
-        own = {"PLANNER_FUNCTION_NAME"} if function == "ticker" else set()
+        own = {"ticker": {"PLANNER_FUNCTION_NAME"}, "executor": {"CALLBACKS_URL"}}.get(
+            function, set()
+        )
         assert settings.keys() == SETTINGS | own
         assert settings["ENVIRONMENT"] == name
         assert settings["SHARD_COUNT"] == str(ENVIRONMENTS[name].shard_count)

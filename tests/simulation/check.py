@@ -268,6 +268,9 @@ def _check_effects(end: End, rows: Rows) -> None:
         seen = end.record.effects.get(run.occurrence.key, {})
         if run.state is RunState.SUCCEEDED and run.occurrence.id not in seen:
             end.fail("SUCCEEDED UNSEEN", run)
+        completed = end.record.completed.get(run.occurrence.key)
+        if completed is not None and (run.state, run.attempt) != (RunState.SUCCEEDED, completed):
+            end.fail("COMPLETE LOST", f"attempt {completed} {run}")
 
 
 def _check_slots(end: End, rows: Rows) -> None:

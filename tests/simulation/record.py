@@ -5,10 +5,11 @@ no code with the domain's judgement and planning.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from puntual.domain.callback_token import Ticket
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Occurrence, OccurrenceId, RunKey
@@ -89,6 +90,9 @@ class Record:
     )
     """Calls of targets that are going on, of versions that may not overlap."""
 
+    completed: dict[RunKey, int] = field(default_factory=dict)
+    """The attempts whose targets heard that their complete was taken."""
+
     def fail(self, kind: str, detail: object, at: int) -> None:
         self.failures.append(Failure(kind, str(detail), at))
 
@@ -144,11 +148,13 @@ class Record:
         if before is not None:
             self._overwrote(before, after, function, now)
         if after.state.is_terminal:
-            self.ended_at[after.occurrence.key] = now
+            self._ended(after.occurrence, function, now)
         self._overlap(before, after, function, now)
         match after.state:
             case RunState.RUNNING if before is None or before.attempt != after.attempt:
                 self._claimed(before, after, function, now)
+            case RunState.RUNNING:
+                self._renewed(before, after, function, now)
             case RunState.CANCELED if after.reason.startswith("overlap"):
                 self._canceled_by_overlap(before, after, now)
             case RunState.CANCELED:
@@ -161,6 +167,12 @@ class Record:
                 self._buried(after, now)
             case _:
                 pass
+
+    def _ended(self, occurrence: Occurrence, function: Function, now: int) -> None:
+        self.ended_at[occurrence.key] = now
+        if function.kind is FunctionKind.CALLBACK:
+            # Its target is done, even where it has not hung up yet.
+            self.calls[_schedule_of(occurrence)].pop(occurrence.id, None)
 
     def slot_written(self, slot: Slot, now: int) -> None:
         self.in_slots[slot.key] = slot
@@ -190,8 +202,8 @@ class Record:
 
     def _overwrote(self, before: Run, after: Run, function: Function, now: int) -> None:
         key, claims = after.occurrence.key, after.state is RunState.RUNNING
-        if claims and replace(after, write_id=before.write_id, cancel_requested=False) == before:
-            claims = False  # it was only asked to end
+        if _is_same_attempt(before, after):
+            claims = False  # it was only asked to end, or its lease was raised
         if before.occurrence.id != after.occurrence.id:
             self.fail("TWO IDS", f"{key} {before} {after}", now)
         asked = function.message
@@ -210,10 +222,46 @@ class Record:
 
     def ended_another(self, before: Run, after: Run, now: int) -> None:
         """Judge a row that was ended by another than its attempt's own executor."""
+        if _is_same_attempt(before, after):
+            return
         if after.state is before.state and after.cancel_requested:
             return
         if before.state is RunState.RUNNING and now < self.lease_ends.get(before.occurrence.key, 0):
             self.fail(f"LIVE RUN {after.state} BY ANOTHER", before.occurrence.key, now)
+
+    def _renewed(self, before: Run | None, after: Run, function: Function, now: int) -> None:
+        """An attempt goes on: its lease may only rise, and not beyond its longest time."""
+        assert before is not None
+        assert before.lease_until is not None
+        assert after.lease_until is not None
+        occurrence = after.occurrence
+        if after.lease_until < before.lease_until:
+            self.fail("LEASE FELL", f"{before} {after}", now)
+        if after.lease_until <= before.lease_until:
+            return
+        self.counts["leases raised"] += 1
+        key = (_schedule_of(occurrence), occurrence.version)
+        longest = self.versions[key].policies.completion.max_duration
+        if after.lease_until > after.attempts[-1].started_at + longest:
+            self.fail("LEASE BEYOND MAX_DURATION", f"{before} {after}", now)
+        self.lease_ends[occurrence.key] = milliseconds_of(after.lease_until) - function.skew
+
+    def called_back(
+        self, what: str, ticket: Ticket, before: Run | None, answered: Run, now: int
+    ) -> None:
+        """Judge what a target heard; `before` is the row as it was when it called."""
+        self.counts[f"{what} taken"] += 1
+        key = ticket.occurrence.key
+        if answered.occurrence.id != ticket.occurrence.id or answered.attempt != ticket.attempt:
+            self.fail("STALE CALLBACK TAKEN", f"{ticket} {answered}", now)
+        if what == "complete":
+            self.completed[key] = ticket.attempt
+        if what == "heartbeat" and answered.state is not RunState.RUNNING:
+            self.fail("HEARTBEAT OF WHAT HAS ENDED", f"{ticket} {answered}", now)
+        if what == "heartbeat" and before is not None and before.cancel_requested:
+            self.counts["told to end"] += 1
+            if not answered.cancel_requested:
+                self.fail("REQUEST TO END NOT TOLD", f"{ticket} {answered}", now)
 
     def _claimed(self, before: Run | None, run: Run, function: Function, now: int) -> None:
         occurrence = run.occurrence
@@ -325,3 +373,12 @@ class Record:
 
 def _schedule_of(occurrence: Occurrence) -> ScheduleKey:
     return ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
+
+
+def _is_same_attempt(before: Run, after: Run) -> bool:
+    """Tell whether a row goes on under the attempt that it was under, and not by another claim."""
+    return (
+        before.state is after.state is RunState.RUNNING
+        and before.attempt == after.attempt
+        and before.attempts[-1].started_at == after.attempts[-1].started_at
+    )

@@ -29,6 +29,7 @@ class FunctionKind(StrEnum):
     EXECUTOR = "executor"
     UNDELIVERABLE = "undeliverable"
     REPLANNER = "replanner"
+    CALLBACK = "callback"
 
 
 LIFE_MAX = {
@@ -39,6 +40,7 @@ LIFE_MAX = {
     FunctionKind.EXECUTOR: 900 * SECOND,
     FunctionKind.UNDELIVERABLE: 120 * SECOND,
     FunctionKind.REPLANNER: 120 * SECOND,
+    FunctionKind.CALLBACK: 20 * SECOND,
 }
 """The Lambda timeouts: who is resumed later than this is killed."""
 

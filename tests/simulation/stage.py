@@ -4,11 +4,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from puntual.domain.callback_token import Ticket
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
-from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
+from puntual.domain.occurrence import Occurrence
+from puntual.domain.policies import (
+    Completion,
+    CompletionPolicy,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
-from puntual.domain.target import Failed
+from puntual.domain.target import Accepted, Failed
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.faults import Fault, Window
 from tests.simulation.io import Cue
@@ -27,7 +37,7 @@ class Stage(World):
 
     def __init__(self, parts: Parts | None = None, *cues: Cue, seed: int = 1) -> None:
         super().__init__(seed, parts, directed=True, visibility=MINUTE)
-        self.receivers.ill_at_best = 0.0
+        self.receivers.ill_at_best = self.receivers.accepts = 0.0
         self.io.cues, self.io.hesitations = list(cues), (0,)
         self.faults.planner_pause = 20
 
@@ -55,6 +65,22 @@ class Stage(World):
 
     def first_call_fails(self) -> None:
         self.receivers.answers = [Failed(detail="HTTP 503", retryable=True)]
+
+    def first_calls_are_accepted(self, times: int = 1) -> None:
+        """Let the first calls be answered by 202, and nothing be said by itself after them."""
+        self.receivers.answers = [Accepted(detail="HTTP 202")] * times
+
+    def calls_back(
+        self, at: float, what: str, *, fire: float, attempt: int = 1, retry: bool = True
+    ) -> None:
+        occurrence = Occurrence(
+            tenant=KEY.tenant,
+            schedule=KEY.schedule,
+            version=1,
+            scheduled_for=instant_at(int(fire * SECOND)),
+        )
+        ticket = Ticket(occurrence=occurrence, attempt=attempt)
+        self.at(at, lambda: self.callers.say(what, ticket, retry=retry))
 
     def ticks(self, *seconds: float) -> None:
         for at in seconds:
@@ -85,6 +111,14 @@ def once(
     """Define a schedule that fires once."""
     expression = f"at({instant_at(int(at * SECOND)):%Y-%m-%dT%H:%M:%S})"
     return _defined(expression, Policies(misfire=MisfirePolicy(policy=misfire), overlap=overlap))
+
+
+def by_callback(definition: Definition) -> Definition:
+    """Have a schedule's runs end by callbacks, of which each holds the lease for a minute."""
+    completion = CompletionPolicy(
+        policy=Completion.CALLBACK, heartbeat=timedelta(minutes=1), max_duration=timedelta(hours=1)
+    )
+    return replace(definition, policies=replace(definition.policies, completion=completion))
 
 
 def each_minute(start: float, end: float, *, misfire: Misfire = Misfire.FIRE_ONCE) -> Definition:

@@ -13,6 +13,7 @@ from tests.simulation.world import simulate
 SEEDS = int(os.environ.get("PUNTUAL_SEEDS") or 200)
 SEEDS_PER_TEST = 10
 REPEATED_SEEDS = (3, 7)
+CALLBACKS = ("heartbeat", "complete", "fail")
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_PER_TEST))
@@ -58,6 +59,9 @@ def test_the_seeds_meet_what_they_are_there_for() -> None:
         *(f"-> {state}" for state in RunState),
         "waited and ran",
         "asked to end",
+        "leases raised",
+        "told to end",
+        *(f"{what} {how}" for what in CALLBACKS for how in ("taken", "refused")),
     }
 
 

@@ -12,7 +12,10 @@ from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import Pass, PlanReport, PlanShard
 from puntual.application.relay_page import RelayPage, RelayReport
 from puntual.application.settle_message import Settled, SettleMessage
+from puntual.application.take_callback import TakeCallback
 from puntual.domain.agenda import Cursor, cursor_at
+from puntual.domain.callback import accepted
+from puntual.domain.callback_token import Ticket
 from puntual.domain.catch_up import CaughtUp
 from puntual.domain.instant import MINUTE, minute_of, text_of
 from puntual.domain.judgement import (
@@ -39,7 +42,7 @@ from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Uncha
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.shard import Shard
 from puntual.domain.slot import SlotSwap
-from puntual.domain.target import DeliveryResult
+from puntual.domain.target import Accepted, DeliveryResult
 from puntual.domain.tenant import TenantId
 from puntual.domain.zone_releases import FORMER_PLANNERS_GONE_AFTER, ReleasesInUse
 from tests.fakes.in_memory_agenda import InMemoryAgenda
@@ -57,11 +60,15 @@ from tests.simulation.outages import (
 from tests.simulation.scenarios import (
     Scenario,
     a_claim_that_is_still_on_its_way,
+    a_complete_after_the_lease_is_lost,
+    a_complete_before_the_answer_is_recorded,
     a_create_that_meets_a_planner_after_an_outage,
     a_dead_letter_of_a_run_that_lives,
     a_deployment_at_the_end_of_a_run,
     a_duplicate_that_waits_for_what_has_ended,
+    a_fail_that_meets_a_complete,
     a_former_planner_that_outlives_its_release,
+    a_heartbeat_that_meets_the_end,
     a_lease_that_ends_later_than_it_says,
     a_planner_that_dies_after_it_deleted,
     a_planner_that_meets_a_create_after_an_outage,
@@ -69,6 +76,8 @@ from tests.simulation.scenarios import (
     a_release_that_is_deployed_for_two_minutes,
     a_request_to_end_that_meets_a_backoff,
     a_skip_behind_a_run_that_has_ended,
+    a_target_that_is_asked_to_end,
+    a_target_that_is_never_heard_of_again,
     a_verdict_that_is_older_than_its_clock,
     a_voided_one_that_waits,
     a_voided_run_in_its_backoff,
@@ -244,6 +253,19 @@ class ForgetsWhatTheQueueRefused(SettleMessage):
         return replace(super().park(message, until, why=why), keep=False)
 
 
+class SendsNobodyToLookAtTheLease(ExecuteOccurrence):
+    def _held(
+        self, message: Message, run: Run, result: Accepted, standing: Standing
+    ) -> Settled | None:
+        completion = standing.policies.completion
+
+        def taken(row: Run, now: datetime) -> Run:
+            return accepted(row, completion, detail=result.detail, now=now)
+
+        held = self.settle_message.rewrite(run, taken)
+        return Settled(why=f"accepted {message.lane}", run=held) if held else None
+
+
 class DeletesThePageBeforeItSends(RelayPage):
     def __call__(self, page: Page) -> RelayReport:
         self.outbox.delete(page)
@@ -373,6 +395,22 @@ class DeletesAfterALostRace(ExecuteOccurrence):
         self, message: Message, run: Run, result: DeliveryResult, standing: Standing
     ) -> Settled | None:
         return super()._record(message, run, result, standing) or Settled(why="lost")
+
+
+class RaisesLeasesOverWhateverIsThere(WatchedLedger):
+    """The record of a 202, and a heartbeat."""
+
+    def swap(self, run: Run, *, seen: Run | None) -> bool:
+        if seen is not None and run.runs_attempt(seen.occurrence, seen.attempt):
+            seen = self.read(run.occurrence.key)
+        return super().swap(run, seen=seen)
+
+
+class TakesTheTokenOfAnyAttempt(TakeCallback):
+    def ticket(self, token: str) -> Ticket:
+        ticket = super().ticket(token)
+        row = self.settle_message.ledger.read(ticket.occurrence.key)
+        return ticket if row is None else replace(ticket, attempt=row.attempt)
 
 
 # E3: ownership.
@@ -539,6 +577,11 @@ def judged_with_waiting_ones_late(
             left = SlotSwap(slot=slot.without(message.occurrence.id), seen=slot)
             return replace(late, slot=left)
     return verdict
+
+
+class TellsNobodyToEnd(TakeCallback):
+    def heartbeat(self, ticket: Ticket) -> Run:
+        return replace(super().heartbeat(ticket), cancel_requested=False)
 
 
 # E8: spans are written first, and voided cursors leave one.
@@ -760,6 +803,12 @@ VARIANTS: dict[str, Variant] = {
         shows=frozenset({"STUCK RETRY_WAIT", "UNACCOUNTED"}),
         seeds=(6, 14, 18),
     ),
+    "nobody looks at the lease": Variant(
+        rule="P7",
+        parts=Parts(execute=SendsNobodyToLookAtTheLease),
+        shows=frozenset({"STUCK RUNNING"}),
+        scenario=a_target_that_is_never_heard_of_again,
+    ),
     "deletes the page first": Variant(
         rule="P7",
         parts=Parts(relay_page=DeletesThePageBeforeItSends),
@@ -807,6 +856,30 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(execute=DeletesAfterALostRace),
         shows=frozenset({"STUCK RUNNING", "STUCK RETRY_WAIT"}),
         scenario=an_outcome_that_comes_too_late,
+    ),
+    "202 over a complete": Variant(
+        rule="E1",
+        parts=Parts(ledger=RaisesLeasesOverWhateverIsThere),
+        shows=frozenset({"TERMINAL ROW REOPENED"}),
+        scenario=a_complete_before_the_answer_is_recorded,
+    ),
+    "heartbeats that revive": Variant(
+        rule="E1",
+        parts=Parts(ledger=RaisesLeasesOverWhateverIsThere),
+        shows=frozenset({"TERMINAL ROW REOPENED"}),
+        scenario=a_heartbeat_that_meets_the_end,
+    ),
+    "callbacks whatever the state": Variant(
+        rule="E1",
+        parts=Parts(ledger=RecordsWhateverTheState),
+        shows=frozenset({"TERMINAL ROW REOPENED"}),
+        scenario=a_fail_that_meets_a_complete,
+    ),
+    "stale tokens": Variant(
+        rule="E1",
+        parts=Parts(take_callback=TakesTheTokenOfAnyAttempt),
+        shows=frozenset({"STALE CALLBACK TAKEN"}),
+        scenario=a_complete_after_the_lease_is_lost,
     ),
     "no ownership": Variant(
         rule="E3",
@@ -963,6 +1036,12 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(plan_recoveries=RecoversWithoutTokens),
         shows=frozenset({"CAUGHT UP TOO FAST"}),
         scenario=planners_that_are_out_for_three_hours,
+    ),
+    "tells nobody to end": Variant(
+        rule="E7",
+        parts=Parts(take_callback=TellsNobodyToEnd),
+        shows=frozenset({"REQUEST TO END NOT TOLD"}),
+        scenario=a_target_that_is_asked_to_end,
     ),
     "writes spans last": Variant(
         rule="E8",

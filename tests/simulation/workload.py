@@ -12,6 +12,8 @@ from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
 from puntual.domain.policies import (
     CATCH_UP_LIMIT_MAX,
+    Completion,
+    CompletionPolicy,
     Misfire,
     MisfirePolicy,
     Overlap,
@@ -185,4 +187,9 @@ def _policies(random: Random, window_seconds: int) -> Policies:
         retry=RetryPolicy(max_attempts=random.choice((1, 2, 3, 5))),
         window=timedelta(seconds=window_seconds),
         overlap=random.choice((Overlap.ALLOW, *Overlap)),
+        completion=CompletionPolicy(
+            policy=random.choice((Completion.RESPONSE, *Completion)),
+            heartbeat=timedelta(seconds=random.choice((60, 120))),
+            max_duration=timedelta(seconds=random.choice((240, 1800))),
+        ),
     )

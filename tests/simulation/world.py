@@ -23,6 +23,7 @@ from puntual.application.settle_message import (
     Settled,
     SettleMessage,
 )
+from puntual.application.take_callback import TakeCallback
 from puntual.application.tick import Tick
 from puntual.domain.definition import Limits
 from puntual.domain.errors import PuntualError, Unavailable
@@ -54,6 +55,7 @@ from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
+from tests.simulation.callers import Callers
 from tests.simulation.check import End, check
 from tests.simulation.faults import Fault, Faults, windows_of
 from tests.simulation.io import Io
@@ -111,6 +113,7 @@ class Parts:
     settle_message: type[SettleMessage] = SettleMessage
     execute: type[ExecuteOccurrence] = ExecuteOccurrence
     bury: type[BuryMessage] = BuryMessage
+    take_callback: type[TakeCallback] = TakeCallback
     judge_by_row: JudgeByRow = before_head
     judge_by_head: JudgeByHead = judge
 
@@ -325,11 +328,23 @@ class World:
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )
-        self.receivers = Receivers(self.scheduler, self.faults, self.record, self.trace)
+        chance = SeededChance(self.scheduler)
+        self.callers = Callers(
+            self.scheduler,
+            self.faults,
+            self.record,
+            ledger=self.fake_ledger,
+            take=parts.take_callback(
+                root_secret=FixedRootSecret(), settle_message=settle_message, chance=chance
+            ),
+        )
+        self.receivers = Receivers(
+            self.scheduler, self.faults, self.record, self.trace, self.callers
+        )
         self.execute = parts.execute(
             settle_message=settle_message,
             targets=self.receivers,
-            chance=SeededChance(self.scheduler),
+            chance=chance,
         )
         self.bury = parts.bury(settle_message=settle_message)
 

@@ -17,7 +17,14 @@ from puntual.domain.instant import text_of
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Planned
-from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies
+from puntual.domain.policies import (
+    Completion,
+    CompletionPolicy,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+)
 from puntual.domain.run import RunState
 from puntual.domain.target import AwsTarget, Service, Target, WebhookTarget
 from puntual.domain.tenant import Quotas
@@ -145,6 +152,9 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "retry_cap_ms": 1_800_000,
         "window_ms": 0,
         "overlap": "allow",
+        "completion": "response",
+        "heartbeat_ms": 120_000,
+        "max_duration_ms": 7_200_000,
     }
 
 
@@ -153,6 +163,25 @@ def test_a_head_of_the_deployment_before_allows_overlaps() -> None:
     del document["policies"]["overlap"]
     del document["policies"]["limit"]
     assert codec.head_of_text(json.dumps(document), state="ACTIVE") == a_schedule()
+
+
+def test_a_version_of_the_deployment_before_ends_by_its_answer() -> None:
+    document = json.loads(codec.version_text(a_version()))
+    for name in ("completion", "heartbeat_ms", "max_duration_ms"):
+        del document["policies"][name]
+    assert codec.version_of_text(json.dumps(document), until=None) == a_version()
+
+
+def test_heads_and_versions_keep_how_runs_are_completed() -> None:
+    completion = CompletionPolicy(
+        policy=Completion.CALLBACK,
+        heartbeat=timedelta(seconds=90),
+        max_duration=timedelta(hours=24),
+    )
+    version = a_version(policies=Policies(completion=completion))
+    assert codec.version_of_text(codec.version_text(version), until=None) == version
+    head = a_schedule(version)
+    assert codec.head_of_text(codec.head_text(head), state="ACTIVE") == head
 
 
 @pytest.mark.parametrize("overlap", Overlap)

@@ -10,8 +10,16 @@ from puntual.application.deliver_occurrence import (
     REGISTRATIONS_KNOWN_MAX,
     DeliverOccurrence,
 )
+from puntual.domain.callback_token import Ticket, ticket_of
 from puntual.domain.errors import Unavailable
-from puntual.domain.target import AwsTarget, Delivered, Failed, Service
+from puntual.domain.target import (
+    Accepted,
+    AwsTarget,
+    Delivered,
+    Failed,
+    Service,
+    WebhookTarget,
+)
 from puntual.domain.tenant import Tenant, TenantId
 from puntual.domain.webhook_keys import keys_of
 from tests.builders import NINE, TARGET, TENANT, a_delivery, a_tenant
@@ -55,6 +63,7 @@ class World:
             webhooks=self.webhooks,
             aws=self.aws,
             clock=self.clock,
+            callbacks_at="https://callbacks.example",
         )
 
 
@@ -149,3 +158,41 @@ def test_a_payload_beyond_what_the_target_takes_does_not_leave(world: World) -> 
     assert isinstance(world.deliver.deliver(at_most), Delivered)
     result = world.deliver.deliver(replace(at_most, payload=at_most.payload + "x"))
     assert result == Failed(detail="payload of 258049 bytes, beyond 258048", retryable=False)
+
+
+# Callbacks
+
+
+@pytest.mark.parametrize("target", [TARGET, QUEUE])
+def test_who_is_waited_for_gets_the_address_of_its_attempt(
+    world: World, target: AwsTarget | WebhookTarget
+) -> None:
+    delivery = replace(a_delivery(target, attempt=3), awaits_callback=True)
+    world.deliver.deliver(delivery)
+    [sent] = world.webhooks.deliveries + world.aws.deliveries
+    address, _, token = sent.callback_url.rpartition("/")
+    assert address == "https://callbacks.example/v1/callbacks"
+    ticket = ticket_of(token, root=world.root_secret.secret)
+    assert ticket == Ticket(occurrence=delivery.occurrence, attempt=3)
+    assert token not in repr(sent)
+
+
+def test_who_is_not_waited_for_gets_none(world: World) -> None:
+    world.deliver.deliver(a_delivery(TARGET))
+    assert world.webhooks.deliveries[0].callback_url == ""
+
+
+def test_what_a_service_takes_is_no_success_before_the_callback(world: World) -> None:
+    delivery = replace(a_delivery(QUEUE), awaits_callback=True)
+    assert world.deliver.deliver(delivery) == Accepted(detail="HTTP 200")
+    assert world.deliver.deliver(a_delivery(QUEUE)) == Delivered(detail="HTTP 200")
+    refused = Failed(detail="SQS AccessDenied", retryable=False)
+    world.aws.script = lambda _: refused
+    assert world.deliver.deliver(delivery) == refused
+
+
+def test_without_the_root_nobody_is_told_to_call_back(world: World) -> None:
+    world.root_secret.is_out_of_reach = True
+    result = world.deliver.deliver(replace(a_delivery(QUEUE), awaits_callback=True))
+    assert result == Failed(detail="the key of callbacks could not be read", retryable=True)
+    assert world.aws.deliveries == []

@@ -26,6 +26,8 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.policies import (
     ATTEMPTS_MAX,
+    Completion,
+    CompletionPolicy,
     Misfire,
     MisfirePolicy,
     Policies,
@@ -337,6 +339,22 @@ def test_p5_a_row_that_waits_is_claimed_from_its_not_before_on() -> None:
     assert isinstance(found, Claim)
     assert (found.run.attempt, found.run.round_attempt) == (2, 2)
     assert (found.run.not_before, found.run.reason) == (None, "")
+
+
+def test_p7_what_had_its_longest_duration_says_so() -> None:
+    completion = CompletionPolicy(policy=Completion.CALLBACK, max_duration=timedelta(minutes=1))
+    row = a_run(MINE)
+    row = replace(row, lease_until=row.attempts[0].started_at + timedelta(minutes=1))
+    policies = Policies(completion=completion)
+    for how, ends in (
+        (standing(a_version(policies=policies)), 2),
+        (standing(a_version(policies=replace(policies, retry=RetryPolicy(max_attempts=1)))), 1),
+        (standing(a_version(policies=policies), min_valid_version=2), 1),
+    ):
+        found = judge(a_message(MINE), row, how, LONG_AFTER)
+        assert isinstance(found, Claim | End)
+        assert found.run.attempts[0].result == "max_duration"
+        assert len(found.run.attempts) == ends
 
 
 def test_p5_a_lease_is_taken_over_only_once_it_has_surely_run_out() -> None:

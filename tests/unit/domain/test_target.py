@@ -1,8 +1,10 @@
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from puntual.domain.callback_token import TOKEN_LENGTH_MAX
 from puntual.domain.errors import Rejected
 from puntual.domain.target import (
     FACTS,
@@ -245,7 +247,10 @@ def test_every_service_takes_the_payload_that_it_is_said_to_take_with_its_names_
     }
     for service, limit in limits.items():
         target = AwsTarget(service=service, arn=ARN)
-        longest = a_delivery(target, payload="x" * payload_bytes_max_of(target))
+        longest = replace(
+            a_delivery(target, payload="x" * payload_bytes_max_of(target)),
+            callback_url="https://callbacks.example/v1/callbacks/" + "t" * TOKEN_LENGTH_MAX,
+        )
         names = sum(len(name) + len(text) + len("String") for name, text in longest.told().items())
         assert len(longest.enveloped()) <= limit
         assert len(longest.payload) + names + 128 + 256 <= limit
@@ -255,6 +260,20 @@ def test_a_delivery_is_named_anew_in_each_round_and_not_in_each_attempt() -> Non
     names = [a_delivery(attempt=attempt).once_name for attempt in (1, 2)]
     assert names == [an_occurrence().id] * 2
     assert a_delivery(round_=2).once_name == f"{an_occurrence().id}-2"
+
+
+def test_where_a_callback_ends_an_attempt_each_is_named_anew() -> None:
+    awaited = replace(a_delivery(attempt=2, round_=1), awaits_callback=True)
+    assert awaited.once_name == f"{an_occurrence().id}-1-2"
+
+
+def test_the_address_to_call_back_is_beside_the_payload_and_never_printed() -> None:
+    url = "https://callbacks.example/v1/callbacks/t0ken"
+    awaited = replace(a_delivery(), awaits_callback=True, callback_url=url)
+    assert awaited.told()["Puntual-Callback-Url"] == url
+    assert json.loads(awaited.enveloped())["puntual"]["callback_url"] == url
+    assert "t0ken" not in repr(awaited)
+    assert "Puntual-Callback-Url" not in a_delivery().told()
 
 
 def test_an_envelope_holds_the_payload_as_it_is_beside_the_names() -> None:

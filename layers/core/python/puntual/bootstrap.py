@@ -67,6 +67,7 @@ from puntual.application.ports import (
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.settle_message import SettleMessage
+from puntual.application.take_callback import TakeCallback
 from puntual.application.tick import Tick
 from puntual.aws import (
     CONNECT_TIMEOUT_SECONDS,
@@ -161,6 +162,10 @@ class Settings:
     @property
     def planner_function(self) -> str:
         return self._text("PLANNER_FUNCTION_NAME")
+
+    @property
+    def callbacks_url(self) -> str:
+        return self._text("CALLBACKS_URL")
 
     @property
     def shard_count(self) -> int:
@@ -331,7 +336,7 @@ def _keys_in(credentials: Credentials) -> dict[str, str]:
     }
 
 
-def _targets(*, tries: int) -> DeliverOccurrence:
+def _targets(*, tries: int, callbacks_at: str = "") -> DeliverOccurrence:
     config = _config(tries=tries)
 
     def make(service: str, region: str, credentials: Credentials | None) -> BaseClient:
@@ -349,6 +354,7 @@ def _targets(*, tries: int) -> DeliverOccurrence:
         webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
         aws=AwsTargets(client_of=clients, clock=clock()),
         clock=clock(),
+        callbacks_at=callbacks_at,
     )
 
 
@@ -462,7 +468,7 @@ def settle_message() -> SettleMessage:
 def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
-        targets=_targets(tries=TARGET_TRIES_MAX),
+        targets=_targets(tries=TARGET_TRIES_MAX, callbacks_at=settings().callbacks_url),
         chance=chance(),
     )
 
@@ -470,6 +476,11 @@ def execute_occurrence() -> ExecuteOccurrence:
 @cache
 def bury_message() -> BuryMessage:
     return BuryMessage(settle_message=settle_message())
+
+
+@cache
+def take_callback() -> TakeCallback:
+    return TakeCallback(root_secret=root_secret(), settle_message=settle_message(), chance=chance())
 
 
 @cache

@@ -223,7 +223,7 @@ def _started(_: AwsTargets, client: BaseClient, delivery: Delivery) -> DeliveryR
 def _taken(name: str, message_id: str, delivery: Delivery) -> Delivered:
     """FIFO queues and topics answer a repeat as if it were new, so that is all that can be said."""
     detail = f"{name} {message_id}"
-    if _is_fifo(delivery) and delivery.attempt > 1:
+    if _is_fifo(delivery) and delivery.attempt > 1 and not delivery.awaits_callback:
         detail += "; dropped there if an earlier attempt arrived within 5 minutes"
     return Delivered(detail=detail)
 

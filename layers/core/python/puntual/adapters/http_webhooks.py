@@ -18,9 +18,17 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import SplitResult, urlsplit
 
 from puntual.application.ports import Clock
-from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, WebhookTarget
+from puntual.domain.target import (
+    Accepted,
+    Delivered,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    WebhookTarget,
+)
 from puntual.domain.webhook_keys import signature_headers
 
+ACCEPTED_STATUS = 202
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
 INTERIM_ANSWERS_MAX = 20
 SECONDS_LEFT_MIN = 0.001
@@ -174,7 +182,7 @@ class HttpWebhooks:
         if ended.is_set():
             raise TimeoutError  # headers that were cut off look as if they had ended there
         # The body is never read: it says nothing that counts, and may be endless.
-        return _result(answer, self.clock.now())
+        return _result(answer, delivery, self.clock.now())
 
 
 def _first_that_answers(addresses: list[str], port: int, seconds: float) -> socket.socket:
@@ -212,8 +220,10 @@ def _headers(host: str, delivery: Delivery) -> dict[str, str]:
     }
 
 
-def _result(answer: http.client.HTTPResponse, now: datetime) -> DeliveryResult:
+def _result(answer: http.client.HTTPResponse, delivery: Delivery, now: datetime) -> DeliveryResult:
     detail = f"HTTP {answer.status}"
+    if answer.status == ACCEPTED_STATUS and delivery.awaits_callback:
+        return Accepted(detail=detail)
     if 200 <= answer.status < 300:  # noqa: PLR2004 the success class of RFC 9110
         return Delivered(detail=detail)
     retryable = answer.status in RETRYABLE_STATUSES or answer.status >= 500  # noqa: PLR2004

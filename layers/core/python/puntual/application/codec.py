@@ -26,6 +26,8 @@ from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import Page, Planned
 from puntual.domain.policies import (
     CATCH_UP_LIMIT_DEFAULT,
+    Completion,
+    CompletionPolicy,
     Misfire,
     MisfirePolicy,
     Overlap,
@@ -267,7 +269,7 @@ def _rule_of(read: Document) -> Rule:
 
 def _policies_document(policies: Policies) -> Document:
     """Write every value, defaults too: a later default must not change an older schedule."""
-    misfire, retry = policies.misfire, policies.retry
+    misfire, retry, completion = policies.misfire, policies.retry, policies.completion
     late = misfire.max_lateness
     return {
         "misfire": misfire.policy,
@@ -279,6 +281,9 @@ def _policies_document(policies: Policies) -> Document:
         "retry_cap_ms": _milliseconds(retry.cap),
         "window_ms": _milliseconds(policies.window),
         "overlap": policies.overlap,
+        "completion": completion.policy,
+        "heartbeat_ms": _milliseconds(completion.heartbeat),
+        "max_duration_ms": _milliseconds(completion.max_duration),
     }
 
 
@@ -298,6 +303,17 @@ def _policies_of(read: Document) -> Policies:
         ),
         window=_duration_of(read["window_ms"]),
         overlap=Overlap(read.get("overlap", Overlap.ALLOW)),
+        completion=_completion_of(read),
+    )
+
+
+def _completion_of(read: Document) -> CompletionPolicy:
+    if "completion" not in read:
+        return CompletionPolicy()
+    return CompletionPolicy(
+        policy=Completion(read["completion"]),
+        heartbeat=_duration_of(read["heartbeat_ms"]),
+        max_duration=_duration_of(read["max_duration_ms"]),
     )
 
 

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from puntual.application.ports import Clock, RootSecret, Targets, Tenants
+from puntual.domain.callback_token import Ticket, token_of
 from puntual.domain.errors import Unavailable
 from puntual.domain.target import (
+    Accepted,
     AwsTarget,
+    Delivered,
     Delivery,
     DeliveryResult,
     Failed,
@@ -24,16 +27,22 @@ REGISTRATION_AGE_MAX = timedelta(seconds=60)
 
 REGISTRATIONS_KNOWN_MAX = 1_000
 
+CALLBACKS_PATH = "/v1/callbacks/"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverOccurrence:
-    """The `Targets` that the executor knows: it hands a delivery on to those of its kind."""
+    """The `Targets` that the executor knows: it hands a delivery on to those of its kind.
+
+    `callbacks_at` is the address, without a slash at its end, that callbacks come in by.
+    """
 
     tenants: Tenants
     root_secret: RootSecret
     webhooks: Targets
     aws: Targets
     clock: Clock
+    callbacks_at: str = ""
     _known: OrderedDict[TenantId, tuple[datetime, Tenant | None]] = field(
         default_factory=OrderedDict
     )
@@ -56,11 +65,21 @@ class DeliverOccurrence:
         size, size_max = len(delivery.payload.encode()), payload_bytes_max_of(delivery.target)
         if size > size_max:
             return Failed(detail=f"payload of {size} bytes, beyond {size_max}", retryable=False)
+        if delivery.awaits_callback:
+            try:
+                delivery = replace(delivery, callback_url=self._callback_url(delivery))
+            except Unavailable:
+                return Failed(detail="the key of callbacks could not be read", retryable=True)
         match delivery.target:
             case WebhookTarget():
                 return self._signed_and_posted(tenant, delivery)
             case AwsTarget():
-                return self.aws.deliver(delivery)
+                return _as_taken(self.aws.deliver(delivery), delivery)
+
+    def _callback_url(self, delivery: Delivery) -> str:
+        ticket = Ticket(occurrence=delivery.occurrence, attempt=delivery.attempt)
+        token = token_of(ticket, root=self.root_secret.read())
+        return f"{self.callbacks_at}{CALLBACKS_PATH}{token}"
 
     def _signed_and_posted(self, tenant: Tenant, delivery: Delivery) -> DeliveryResult:
         try:
@@ -84,3 +103,10 @@ class DeliverOccurrence:
         while len(self._known) > REGISTRATIONS_KNOWN_MAX:
             self._known.popitem(last=False)
         return registered
+
+
+def _as_taken(result: DeliveryResult, delivery: Delivery) -> DeliveryResult:
+    """A service of AWS takes what somebody else works on: that is no success yet."""
+    if isinstance(result, Delivered) and delivery.awaits_callback:
+        return Accepted(detail=result.detail)
+    return result

@@ -1,20 +1,22 @@
 """Deliver an occurrence to its target: claim, call, record the outcome."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from puntual.application.ports import Chance, Targets
 from puntual.application.settle_message import Settled, SettleMessage
+from puntual.domain.callback import accepted
 from puntual.domain.judgement import (
     RECORD_TIME,
     Claim,
     Standing,
     failed,
-    overlapped,
+    looks_at_lease,
     succeeded,
 )
 from puntual.domain.message import Message
 from puntual.domain.run import Run, RunState
-from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed
+from puntual.domain.target import Accepted, Delivered, Delivery, DeliveryResult, Failed
 from puntual.domain.template import rendered, values_of
 
 
@@ -51,6 +53,7 @@ class ExecuteOccurrence:
             target=version.target,
             payload=rendered(version.payload, values),
             deadline=deadline,
+            awaits_callback=standing.policies.completion.is_by_callback,
         )
         return self._record(message, run, self.targets.deliver(delivery), standing)
 
@@ -61,10 +64,12 @@ class ExecuteOccurrence:
         match result:
             case Delivered():
                 outcome = succeeded(run, detail=result.detail, now=now)
+            case Accepted():
+                return self._held(message, run, result, standing)
             case Failed():
                 retry, chance = standing.policies.retry, self.chance.fraction()
                 outcome = failed(run, result, retry=retry, chance=chance, now=now)
-        written = self._written(outcome, has_slot=standing.policies.has_slot)
+        written = desk.record(outcome, has_slot=standing.policies.has_slot)
         if written is None:
             return None
         outcome = written
@@ -75,19 +80,22 @@ class ExecuteOccurrence:
             return Settled(why=parked.why, keep=parked.keep, run=outcome)
         return desk.forget(message, outcome, standing)
 
-    def _written(self, outcome: Run, *, has_slot: bool) -> Run | None:
-        """Record an outcome, and what stands now; None for a lost race."""
-        desk = self.settle_message
-        ledger, outcome = desk.ledger, desk.signed(outcome)
-        if not has_slot:
-            return outcome if ledger.record(outcome) else None
-        if outcome.state.is_terminal:
-            return outcome if ledger.record_and_free(outcome) else None
-        if ledger.record(outcome):
-            return outcome
-        row = ledger.read(outcome.occurrence.key)
-        if row is None or not row.cancel_requested:
+    def _held(
+        self, message: Message, run: Run, result: Accepted, standing: Standing
+    ) -> Settled | None:
+        """Hold the lease for the target, and send who looks when it runs out (P7).
+
+        None where a callback came first, or another attempt: their row is judged anew (E1).
+        """
+        desk, completion = self.settle_message, standing.policies.completion
+
+        def taken(row: Run, now: datetime) -> Run:
+            return accepted(row, completion, detail=result.detail, now=now)
+
+        held = desk.rewrite(run, taken)
+        if held is None:
             return None
-        # Another attempt's row does not take it either: only who asked this one came between.
-        canceled = desk.signed(overlapped(outcome))
-        return canceled if ledger.record_and_free(canceled) else None
+        assert held.lease_until is not None
+        again = replace(message, lost_races=0)  # an attempt was had: nothing stalls
+        parked = desk.park(again, looks_at_lease(held.lease_until), why="accepted")
+        return Settled(why=parked.why, keep=parked.keep, run=held)

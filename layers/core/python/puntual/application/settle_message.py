@@ -30,6 +30,7 @@ from puntual.domain.judgement import (
     before_row,
     judge,
     needs_backlog,
+    overlapped,
 )
 from puntual.domain.lane import Lane
 from puntual.domain.message import PARK_MAX, PARK_MIN, Message, delay_until
@@ -70,6 +71,7 @@ class VersionCache:
 
 
 OnClaim = Callable[[Message, Run | None, Claim, Standing], Settled | None]
+Rewrite = Callable[[Run, datetime], Run]
 JudgeByRow = Callable[[Message, Run | None, datetime], Verdict | None]
 JudgeByHead = Callable[[Message, Run | None, Standing, datetime], Verdict]
 
@@ -233,6 +235,41 @@ class SettleMessage:
             return self.forget(message, row, standing)
         return self._drop(message, verdict, standing)
 
+    def record(self, outcome: Run, *, has_slot: bool) -> Run | None:
+        """Record an outcome, and give what stands now; None for a lost race (E1)."""
+        ledger, outcome = self.ledger, self.signed(outcome)
+        if not has_slot:
+            return outcome if ledger.record(outcome) else None
+        if outcome.state.is_terminal:
+            return outcome if ledger.record_and_free(outcome) else None
+        if ledger.record(outcome):
+            return outcome
+        row = ledger.read(outcome.occurrence.key)
+        if row is None or not row.cancel_requested:
+            return None
+        # Another attempt's row does not take it either: only who asked this one came between.
+        canceled = self.signed(overlapped(outcome))
+        return canceled if ledger.record_and_free(canceled) else None
+
+    def rewrite(self, seen: Run, change: Rewrite) -> Run | None:
+        """Change the row of an attempt, whatever else changes it meanwhile; None where it ended.
+
+        Heartbeats, requests to end and the record of an answer may meet: each keeps the others.
+        Also None after three lost races.
+        """
+        row: Run | None = seen
+        for _ in range(LOST_RACES_MAX):
+            if row is None or not row.runs_attempt(seen.occurrence, seen.attempt):
+                return None
+            changed = change(row, self.clock.now())
+            if changed == row:
+                return row
+            written = self.swap(changed, seen=row, slot=None)
+            if written is not None:
+                return written
+            row = self.ledger.read(seen.occurrence.key)
+        return None
+
     def signed(self, run: Run) -> Run:
         """Give a row the id of the write that is about to make it (P9)."""
         return replace(run, write_id=self.ids.new_id())
@@ -279,12 +316,7 @@ class SettleMessage:
         if head is None:
             raise LookupError(f"schedule {key} of occurrence {occurrence.id} does not exist")
         current = head.version == occurrence.version
-        version = self.versions.get(key, occurrence.version) if current else None
-        if version is None:
-            version = self.schedules.version(key, occurrence.version)
-            if version is None:
-                raise LookupError(f"version {occurrence.version} of {key} does not exist")
-            self.versions.put(version)
+        version = self.version(occurrence, fresh=not current)
         occupancy = self._occupancy(occurrence, key) if version.policies.has_slot else None
         return Standing(
             asked_at=asked_at,
@@ -293,6 +325,17 @@ class SettleMessage:
             until=None if current else version.until,
             occupancy=occupancy,
         )
+
+    def version(self, occurrence: Occurrence, *, fresh: bool = False) -> ScheduleVersion:
+        """Give an occurrence's version; its `until` is right only where it is read `fresh`."""
+        key = ScheduleKey(tenant=occurrence.tenant, schedule=occurrence.schedule)
+        version = None if fresh else self.versions.get(key, occurrence.version)
+        if version is None:
+            version = self.schedules.version(key, occurrence.version)
+            if version is None:
+                raise LookupError(f"version {occurrence.version} of {key} does not exist")
+            self.versions.put(version)
+        return version
 
     def _occupancy(self, occurrence: Occurrence, key: ScheduleKey) -> Occupancy:
         """Read the slot and, behind it, the row of the other occurrence that is in it."""

@@ -227,6 +227,13 @@ def _policies(policies: Policies, rule: Rule) -> Policies:
             misfire.max_lateness.total_seconds(),
             "not below misfire.misfire_after_seconds",
         )
+    completion = policies.completion
+    if completion.max_duration < completion.heartbeat:
+        raise Rejected(
+            "completion.max_duration_seconds",
+            int(completion.max_duration.total_seconds()),
+            "not below completion.heartbeat_seconds",
+        )
     check_window(policies.window, rule)
     return policies
 

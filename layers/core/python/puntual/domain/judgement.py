@@ -16,12 +16,14 @@ from puntual.domain.backlog import (
     place_in_backlog,
 )
 from puntual.domain.budget import time_of
+from puntual.domain.callback import lapse_of
 from puntual.domain.catch_up import BEYOND_LIMIT, FORGOTTEN, TOO_LATE
 from puntual.domain.message import Message
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
 from puntual.domain.run import (
     DETAIL_LENGTH_MAX,
     LEASE_MARGIN,
+    LEASE_RAN_OUT,
     RUN_AGE_MAX,
     Attempt,
     Note,
@@ -193,10 +195,15 @@ def before_head(message: Message, row: Run | None, now: datetime) -> Verdict | N
         return None if foreign else Forget()
     if row.has_live_lease(now):
         assert row.lease_until is not None
-        return Park(until=row.lease_until + LEASE_MARGIN + timedelta(seconds=1), why="live lease")
+        return Park(until=looks_at_lease(row.lease_until), why="live lease")
     if foreign:
         return Park(until=now + FOREIGN_WAIT, why="row of another id")
     return None
+
+
+def looks_at_lease(lease_until: datetime) -> datetime:
+    """Give when whoever waits for a lease to run out looks again: then it is free to any clock."""
+    return lease_until + LEASE_MARGIN + timedelta(seconds=1)
 
 
 def judge(message: Message, row: Run | None, standing: Standing, now: datetime) -> Verdict:
@@ -237,12 +244,13 @@ def _by_head(message: Message, row: Run | None, standing: Standing, now: datetim
 
 
 def _by_own_row(row: Run, standing: Standing, now: datetime) -> Verdict:
+    lapse = lapse_of(row, standing.policies.completion)
     if row.cancel_requested:
-        return End(run=_ended(row, RunState.CANCELED, overlap_reason(row), now))
+        return End(run=_ended(row, RunState.CANCELED, overlap_reason(row), now, lapse=lapse))
     if row.state is RunState.RETRY_WAIT and row.not_before is not None and row.not_before > now:
         return Park(until=row.not_before, why="backoff")
     if row.round_attempt >= standing.policies.retry.max_attempts or row.attempt >= ATTEMPTS_MAX:
-        return End(run=_ended(row, RunState.DEAD, "attempts used up", now))
+        return End(run=_ended(row, RunState.DEAD, "attempts used up", now, lapse=lapse))
     return _next_claim(row, standing, now)
 
 
@@ -328,7 +336,8 @@ def _voided(message: Message, row: Run | None, standing: Standing, now: datetime
     occurrence = message.occurrence
     if row is not None:
         reason = f"voided after attempt {row.attempt}"
-        return End(run=_ended(row, RunState.CANCELED, reason, now))
+        lapse = lapse_of(row, standing.policies.completion)
+        return End(run=_ended(row, RunState.CANCELED, reason, now, lapse=lapse))
     due_before_end = standing.until is None or occurrence.scheduled_for < standing.until
     if occurrence.is_regular and due_before_end:
         return End(run=_rowless(message, RunState.CANCELED, "voided"))
@@ -416,10 +425,13 @@ def _rowless(message: Message, state: RunState, reason: str) -> Run:
     )
 
 
-def _ended(row: Run, state: RunState, reason: str, now: datetime) -> Run:
+def _ended(
+    row: Run, state: RunState, reason: str, now: datetime, *, lapse: str = LEASE_RAN_OUT
+) -> Run:
+    """End a row; `lapse` is why the lease of one that was running ran out."""
     attempts = row.attempts
     if row.state is RunState.RUNNING:
-        attempts = row.finished_attempt(now=now, result="lease ran out")
+        attempts = row.finished_attempt(now=now, result=lapse)
     return replace(
         row, state=state, reason=reason, attempts=attempts, lease_until=None, not_before=None
     )
@@ -433,7 +445,8 @@ def _first_claim(message: Message, standing: Standing, now: datetime) -> Claim:
 def _next_claim(row: Run, standing: Standing, now: datetime) -> Claim:
     attempts = row.attempts
     if row.state is RunState.RUNNING and row.attempt:
-        attempts = row.finished_attempt(now=now, result="lease ran out")
+        lapse = lapse_of(row, standing.policies.completion)
+        attempts = row.finished_attempt(now=now, result=lapse)
     number = row.attempt + 1
     return Claim(
         run=replace(

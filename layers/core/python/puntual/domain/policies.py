@@ -17,6 +17,13 @@ CATCH_UP_LIMIT_DEFAULT = 100
 CATCH_UP_LIMIT_MAX = 1_000
 """Missed fires that one outage may have made up for: each is a run of its own."""
 
+HEARTBEAT_MIN = timedelta(minutes=1)
+HEARTBEAT_MAX = timedelta(hours=1)
+HEARTBEAT_DEFAULT = timedelta(minutes=2)
+MAX_DURATION_MIN = HEARTBEAT_MIN
+MAX_DURATION_MAX = timedelta(hours=24)
+MAX_DURATION_DEFAULT = timedelta(hours=2)
+
 
 class Misfire(StrEnum):
     SKIP = "skip"
@@ -31,6 +38,13 @@ class Overlap(StrEnum):
     SKIP_IF_RUNNING = "skip_if_running"
     QUEUE_ONE = "queue_one"
     CANCEL_RUNNING = "cancel_running"
+
+
+class Completion(StrEnum):
+    """What ends an attempt that its target has taken: the answer, or a callback after it."""
+
+    RESPONSE = "response"
+    CALLBACK = "callback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +82,22 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionPolicy:
+    """By callback, the answer and each heartbeat hold an attempt's lease for `heartbeat` from then.
+
+    None of them holds it longer than `max_duration` from the attempt's start.
+    """
+
+    policy: Completion = Completion.RESPONSE
+    heartbeat: timedelta = HEARTBEAT_DEFAULT
+    max_duration: timedelta = MAX_DURATION_DEFAULT
+
+    @property
+    def is_by_callback(self) -> bool:
+        return self.policy is Completion.CALLBACK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
     """`window` spreads fires: each may run from its time plus a fixed part of the window on."""
 
@@ -75,6 +105,7 @@ class Policies:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     window: timedelta = timedelta(0)
     overlap: Overlap = Overlap.ALLOW
+    completion: CompletionPolicy = field(default_factory=CompletionPolicy)
 
     @property
     def has_slot(self) -> bool:

@@ -19,6 +19,11 @@ RUN_AGE_MAX = RETENTION_MIN - timedelta(days=2)
 """Age from which nothing starts: the ledger may soon forget that it ran."""
 
 DETAIL_LENGTH_MAX = 200
+RESULT_BYTES_MAX = 1024
+"""What a receiver may say of the run that it completes: once in a row, since it ends it."""
+
+LEASE_RAN_OUT = "lease ran out"
+MAX_DURATION_REACHED = "max_duration"
 
 
 class RunState(StrEnum):
@@ -83,11 +88,21 @@ class Run:
             and self.lease_until + LEASE_MARGIN >= now
         )
 
-    def finished_attempt(self, *, now: datetime, result: str) -> tuple[Attempt, ...]:
+    def is_attempt(self, occurrence: Occurrence, attempt: int) -> bool:
+        """Tell whether the row is of this occurrence, and this attempt its newest."""
+        return self.occurrence.id == occurrence.id and self.attempt == attempt
+
+    def runs_attempt(self, occurrence: Occurrence, attempt: int) -> bool:
+        """Tell whether it is the row of this attempt, which has not ended."""
+        return self.state is RunState.RUNNING and self.is_attempt(occurrence, attempt)
+
+    def finished_attempt(
+        self, *, now: datetime, result: str, length_max: int = DETAIL_LENGTH_MAX
+    ) -> tuple[Attempt, ...]:
         """Give the attempts with the current one closed."""
         if not self.attempts:
             return ()
-        last = replace(self.attempts[-1], finished_at=now, result=result[:DETAIL_LENGTH_MAX])
+        last = replace(self.attempts[-1], finished_at=now, result=result[:length_max])
         return (*self.attempts[:-1], last)
 
 

@@ -255,6 +255,7 @@ class Delivery:
     """One attempt's message to its target; `payload` is JSON text, `deadline` ends the wait.
 
     `keys` sign a webhook, the newest first. A try belongs to no schedule and leaves no row.
+    `callback_url` is where the target calls back, of those that are awaited to do so.
     """
 
     occurrence: Occurrence
@@ -265,11 +266,18 @@ class Delivery:
     deadline: datetime
     keys: tuple[bytes, ...] = field(default=(), repr=False)
     is_try: bool = False
+    awaits_callback: bool = False
+    callback_url: str = field(default="", repr=False)
 
     @property
     def once_name(self) -> str:
-        """The name under which a target that tells repeats apart takes this round once."""
+        """The name under which a target that tells repeats apart takes this round once.
+
+        Where a callback ends the attempt, each takes its own: the one before it has failed.
+        """
         occurrence = self.occurrence.id
+        if self.awaits_callback:
+            return f"{occurrence}-{self.round}-{self.attempt}"
         return occurrence if self.round == 0 else f"{occurrence}-{self.round}"
 
     def told(self) -> dict[str, str]:
@@ -281,11 +289,13 @@ class Delivery:
             "Puntual-Scheduled-For": text_of(self.occurrence.scheduled_for),
             "Puntual-Attempt": str(self.attempt),
         }
+        if self.callback_url:
+            told["Puntual-Callback-Url"] = self.callback_url
         return told | {"Puntual-Try": "true"} if self.is_try else told
 
     def enveloped(self) -> str:
         """Give the JSON object for targets that have no place for names beside a payload."""
-        names = {
+        names: dict[str, object] = {
             "idempotency_key": self.occurrence.id,
             "tenant": self.occurrence.tenant,
             "schedule": self.occurrence.schedule,
@@ -293,12 +303,21 @@ class Delivery:
             "attempt": self.attempt,
             "try": self.is_try,
         }
+        if self.callback_url:
+            names["callback_url"] = self.callback_url
         return f'{{"puntual":{json.dumps(names, separators=(",", ":"))},"payload":{self.payload}}}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
     """The target took it; `detail` is a status for people, such as `HTTP 200`."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The target took it and will call back: what becomes of it, it says then."""
 
     detail: str
 
@@ -312,4 +331,4 @@ class Failed:
     retry_after: timedelta | None = None
 
 
-DeliveryResult = Delivered | Failed
+DeliveryResult = Delivered | Accepted | Failed
