@@ -29,8 +29,11 @@ from puntual.adapters.dynamodb_shares import DynamoDbShares
 from puntual.adapters.dynamodb_tenants import DynamoDbTenants
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.admit_attempt import AdmitAttempt
+from puntual.application.catch_up_tokens import CatchUpTokens
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.settle_message import SettleMessage, VersionCache
@@ -61,6 +64,8 @@ from tests.builders import (
 from tests.contract.tables import KEYS, make_tables
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
+from tests.fakes.in_memory_budgets import InMemoryBudgets
+from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
@@ -125,12 +130,26 @@ class Bench:
             agenda=self.agenda,
             outbox=self.outbox,
             plan_cursors=plan_cursors,
+            plan_recoveries=PlanRecoveries(
+                schedules=self.schedules,
+                agenda=self.agenda,
+                outbox=self.outbox,
+                ledger=self.ledger,
+                tokens=self.catch_up,
+                clock=self.clock,
+            ),
             relay_page=self.relay_page,
             clock=self.clock,
             ids=self.ids,
             horizon=HORIZON,
             weight_of=lambda _: 1,
         )
+
+    @property
+    def catch_up(self) -> CatchUpTokens:
+        """Nothing is late here, so nobody draws on it."""
+        draw = DrawTokens(budgets=InMemoryBudgets(), clock=self.clock, ids=self.ids)
+        return CatchUpTokens(tenants=InMemoryTenants(), draw=draw, clock=self.clock)
 
     def settle_message(self, versions: VersionCache) -> SettleMessage:
         return SettleMessage(
@@ -139,6 +158,7 @@ class Bench:
             lanes=self.lanes,
             clock=self.clock,
             ids=self.ids,
+            catch_up=self.catch_up,
             versions=versions,
         )
 

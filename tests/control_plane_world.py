@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import Schedules
 from puntual.application.show_schedule import ShownSchedule
@@ -53,11 +55,11 @@ class World:
 
     clock: ManualClock = field(default_factory=lambda: ManualClock(NINE))
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
+    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
     requests: InMemoryRequests = field(default_factory=InMemoryRequests)
-    budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
     shards: InMemoryShards = field(default_factory=InMemoryShards)
     ids: CountingIds = field(default_factory=CountingIds)
     targets: ScriptedTargets = field(default_factory=ScriptedTargets)
@@ -80,6 +82,11 @@ class World:
             aws=self.targets,
             clock=self.clock,
         )
+
+    @property
+    def catch_up(self) -> CatchUpTokens:
+        draw = DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids)
+        return CatchUpTokens(tenants=self.tenants, draw=draw, clock=self.clock)
 
     def plane_on(self, schedules: Schedules, ledger: InMemoryLedger | None = None) -> ControlPlane:
         ledger = ledger or self.ledger
@@ -110,6 +117,7 @@ class World:
             retention=RETENTION,
             deliver=self.deliver,
             import_threads=1,
+            catch_up=self.catch_up,
         )
 
     def created(

@@ -11,20 +11,23 @@ from aws_lambda_powertools.event_handler import Response
 from functions.api.models import definition_document
 from puntual.application.cancel_schedule import ROWS_READ_MAX, CanceledSchedule
 from puntual.application.change_schedule import ChangedSchedule
+from puntual.application.preview_catch_up import PreviewedCatchUp
 from puntual.application.preview_rule import PreviewedRule
 from puntual.application.replay_dead_letters import ReplayedDeadLetters, ReplayResult
 from puntual.application.show_schedule import ShownSchedule
 from puntual.application.show_usage import Usage
 from puntual.application.try_target import Tried
+from puntual.domain.catch_up_preview import PolicyOutcome
 from puntual.domain.change_summary import summary_of
 from puntual.domain.clock_changes import ClockChange
 from puntual.domain.forecast import BusyMinute, Forecast, ZonedExpression
 from puntual.domain.instant import MILLISECOND, SECOND, text_of
-from puntual.domain.occurrence import Occurrence, ref_of
+from puntual.domain.occurrence import Occurrence, RunKey, ref_of
 from puntual.domain.page import Planned
 from puntual.domain.run import Attempt, Note, Run, Span
 from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleState
+from puntual.domain.span_count import SpanCount
 from puntual.domain.target import Delivered, Failed
 from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import Quotas, Tenant, TenantId, external_id_of
@@ -171,7 +174,9 @@ def canceled_document(canceled: CanceledSchedule) -> dict[str, Any]:
     }
 
 
-def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
+def occurrence_document(
+    entry: Entry, as_of: datetime, counts: Mapping[RunKey, SpanCount] | None = None
+) -> dict[str, Any]:
     state = state_of(entry, as_of).value
     match entry:
         case Span():
@@ -182,6 +187,7 @@ def occurrence_document(entry: Entry, as_of: datetime) -> dict[str, Any]:
                 "state": state,
                 "first": text_of(entry.first),
                 "last": text_of(entry.last),
+                **_count(entry, counts or {}),
                 "reason": entry.reason,
             }
         case Note():
@@ -378,6 +384,56 @@ def _busy_minute(minute: BusyMinute) -> dict[str, Any]:
 
 def _zoned_expression(zoned: ZonedExpression) -> dict[str, str]:
     return {"expression": zoned.expression, "time_zone": zoned.time_zone}
+
+
+def catch_up_document(previewed: PreviewedCatchUp) -> dict[str, Any]:
+    head, preview = previewed.head, previewed.preview
+    misfire = head.policies.misfire
+    late = misfire.max_lateness
+    return {
+        "id": head.schedule,
+        "version": head.version,
+        "state": head.state.value,
+        "policy": misfire.policy.value,
+        "misfire_after_seconds": misfire.after.total_seconds(),
+        "max_lateness_seconds": None if late is None else late.total_seconds(),
+        "limit": misfire.limit,
+        "catch_ups_per_minute": preview.per_minute,
+        "from": text_of(preview.start),
+        "until": text_of(preview.end),
+        "fires": preview.fires,
+        "on_time": preview.on_time,
+        "policies": {
+            outcome.policy.value: _outcome(outcome, head.rule.time_zone)
+            for outcome in preview.outcomes
+        },
+    }
+
+
+def _outcome(outcome: PolicyOutcome, time_zone: str) -> dict[str, Any]:
+    return {
+        "runs": outcome.runs,
+        "first_runs": [_fire_time(fire, time_zone) for fire in outcome.fires],
+        "last_run": _next_fire(outcome.last, time_zone),
+        "drains_in_seconds": round(outcome.drains_in.total_seconds()),
+        "missed": sum(missed.count for missed in outcome.missed),
+        "missed_ranges": [
+            {
+                "first": text_of(missed.first),
+                "last": text_of(missed.last),
+                "count": missed.count,
+                "reason": missed.reason,
+            }
+            for missed in outcome.missed
+        ],
+    }
+
+
+def _count(span: Span, counts: Mapping[RunKey, SpanCount]) -> dict[str, Any]:
+    found = counts.get(span.key)
+    if found is None:
+        return {}
+    return {"count": found.count, "count_is_exact": found.is_exact}
 
 
 def _identity(occurrence: Occurrence, run: str) -> dict[str, Any]:

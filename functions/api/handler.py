@@ -29,7 +29,7 @@ from functions.api.dead_letters import DEAD_LETTERS, REPLAY, REPLAY_MANY
 from functions.api.desk import Desk, caller_in
 from functions.api.guard import admit
 from functions.api.occurrences import OCCURRENCE, OCCURRENCES
-from functions.api.previews import PREVIEW, SCHEDULE_PREVIEW
+from functions.api.previews import CATCH_UP_PREVIEW, PREVIEW, SCHEDULE_PREVIEW
 from functions.api.problems import (
     Problem,
     of_conflict,
@@ -67,6 +67,7 @@ METHODS_OF: Mapping[str, frozenset[str]] = {
     BACKFILL: frozenset({"POST"}),
     PREVIEW: frozenset({"POST"}),
     SCHEDULE_PREVIEW: frozenset({"GET"}),
+    CATCH_UP_PREVIEW: frozenset({"GET"}),
     OCCURRENCES: frozenset({"GET"}),
     OCCURRENCE: frozenset({"GET"}),
     REPLAY: frozenset({"POST"}),

@@ -22,6 +22,8 @@ from puntual.domain.expression import Fold, Gap
 from puntual.domain.instant import DAY_SECONDS, SECOND, text_of, truncated_to_millisecond
 from puntual.domain.policies import (
     ATTEMPTS_MAX,
+    CATCH_UP_LIMIT_DEFAULT,
+    CATCH_UP_LIMIT_MAX,
     HEARTBEAT_DEFAULT,
     HEARTBEAT_MAX,
     HEARTBEAT_MIN,
@@ -116,9 +118,10 @@ class Body(BaseModel):
 
 class MisfireBody(Body):
     within = "misfire."
-    policy: Literal["skip", "fire_once"] = "fire_once"
+    policy: Literal["skip", "fire_once", "catch_up"] = "fire_once"
     misfire_after_seconds: int = Field(default=60, ge=1, le=DAY_SECONDS)
     max_lateness_seconds: int | None = Field(default=None, ge=1, le=MAX_LATENESS_SECONDS)
+    limit: int = Field(default=CATCH_UP_LIMIT_DEFAULT, ge=1, le=CATCH_UP_LIMIT_MAX)
 
 
 class RetryBody(Body):
@@ -282,6 +285,7 @@ class DefinitionBody(RuleBody):
             policy=Misfire(self.misfire.policy),
             after=timedelta(seconds=self.misfire.misfire_after_seconds),
             max_lateness=None if lateness is None else timedelta(seconds=lateness),
+            limit=self.misfire.limit,
         )
 
     def _retry(self) -> RetryPolicy:
@@ -448,6 +452,7 @@ def definition_document(version: ScheduleVersion) -> dict[str, Any]:
             "max_lateness_seconds": (
                 None if misfire.max_lateness is None else _seconds(misfire.max_lateness)
             ),
+            "limit": misfire.limit,
         },
         "retry": {
             "max_attempts": retry.max_attempts,

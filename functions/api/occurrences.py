@@ -42,7 +42,9 @@ def listing(
         {
             "from": text_of(listed.start),
             "to": text_of(listed.end),
-            "occurrences": [occurrence_document(entry, listed.as_of) for entry in listed.entries],
+            "occurrences": [
+                occurrence_document(entry, listed.as_of, listed.counts) for entry in listed.entries
+            ],
             "next_page_token": listed.page_token,
         }
     )
@@ -54,4 +56,4 @@ def show(tenant: str, schedule: str, occurrence: str) -> Response[str]:
     # API Gateway hands the path on as it was written, where clients write : as %3A.
     ref = unquote(occurrence)
     shown = desk_of(router).plane.show_occurrence(key_of(tenant, schedule), ref)
-    return answer(occurrence_document(shown.entry, shown.as_of))
+    return answer(occurrence_document(shown.entry, shown.as_of, shown.counts))

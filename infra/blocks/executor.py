@@ -41,7 +41,13 @@ class Executor(Construct):
             hops_forever=True,
             permissions=[
                 grants.on_table(
-                    tables.occurrences, "GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"
+                    tables.occurrences,
+                    "GetItem",
+                    "PutItem",
+                    "UpdateItem",
+                    "ConditionCheckItem",
+                    # The rows before a late one tell its place among those that run.
+                    "Query",
                 ),
                 grants.on_table(tables.schedules, "GetItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),

@@ -1,14 +1,15 @@
 """The agenda: cursors by bucket and shard, whole batches or none of the credit."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from puntual.application.ports import Agenda
 from puntual.aws import WAITS
-from puntual.domain.agenda import Cursor
+from puntual.domain.agenda import Cursor, Recovery
 from puntual.domain.errors import Unavailable
+from puntual.domain.instant import HOUR, MINUTE
 from puntual.domain.policies import Policies
 from tests.builders import NINE, a_cursor, a_version
 from tests.contract.conftest import Aws, World
@@ -104,6 +105,44 @@ def test_a_page_of_cursors_is_put_and_deleted_whole(agenda: Agenda, count: int) 
     assert agenda.due(SHARD, NINE, limit=200) == cursors
     agenda.delete(SHARD, cursors)
     assert agenda.due(SHARD, NINE, limit=200) == ()
+
+
+def a_recovery(
+    fire: datetime = NINE - HOUR, *, due: datetime = NINE, last: datetime = NINE, left: int = 7
+) -> Cursor:
+    recovery = Recovery(last=last, left=left)
+    return replace(a_cursor(fire), available_at=due, recovery=recovery)
+
+
+def test_a_recovery_cursor_is_read_as_it_was_put_behind_all_regular_ones(agenda: Agenda) -> None:
+    recoveries = (a_recovery(last=NINE - MINUTE), a_recovery())
+    for cursor in reversed(recoveries):
+        agenda.recover(SHARD, cursor)
+    agenda.put(SHARD, [a_cursor(NINE + 59 * SECOND)])
+    due = agenda.due(SHARD, NINE, limit=10)
+    assert due == (a_cursor(NINE + 59 * SECOND), *recoveries)
+
+
+def test_of_two_recoveries_of_one_range_the_one_that_came_further_stays(agenda: Agenda) -> None:
+    further = a_recovery(NINE - HOUR + MINUTE, left=3)
+    for cursor in (a_recovery(), further, a_recovery(), further):
+        agenda.recover(SHARD, cursor)
+    assert agenda.due(SHARD, NINE, limit=10) == (further,)
+
+
+def test_recoveries_of_other_minutes_and_ranges_stay_apart(agenda: Agenda) -> None:
+    later = a_recovery(due=NINE + MINUTE)
+    other = a_recovery(last=NINE - MINUTE)
+    for cursor in (a_recovery(), later, other):
+        agenda.recover(SHARD, cursor)
+    agenda.delete(SHARD, [a_recovery()])
+    assert agenda.due(SHARD, NINE, limit=10) == (other,)
+    assert agenda.due(SHARD, NINE + MINUTE, limit=10) == (later,)
+
+
+def test_a_recovery_cursor_in_quarantine_is_not_due(agenda: Agenda) -> None:
+    agenda.quarantine(SHARD, a_recovery(), reason="KeyError: 'rule'")
+    assert agenda.due(SHARD, NINE, limit=10) == ()
 
 
 def test_a_cursor_in_quarantine_is_not_due(agenda: Agenda) -> None:

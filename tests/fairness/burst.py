@@ -9,9 +9,12 @@ from typing import Any, cast
 
 from puntual.adapters.sqs_lanes import SqsLanes
 from puntual.application.announced import Announced
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.codec import message_of_body
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.ports import Lanes
 from puntual.application.relay_page import RelayPage
@@ -40,6 +43,7 @@ from tests.fairness.assumptions import (
 from tests.fairness.fair_queue import FairQueue, Queued
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_schedules import InMemorySchedules
@@ -182,6 +186,8 @@ class Burst:
         ids = CountingIds()
         weights = TenantWeights(tenants=self._paced("tenants", self._tenants), clock=self)
         weight_of = weights if self.parts.weigh else lambda _: 1
+        draw = DrawTokens(budgets=InMemoryBudgets(), clock=self, ids=ids)
+        catch_up = CatchUpTokens(tenants=self._tenants, draw=draw, clock=self)
         plan_cursors = PlanCursors(
             schedules=self.schedules,
             agenda=self.agenda,
@@ -202,6 +208,14 @@ class Burst:
             agenda=self.agenda,
             outbox=self.outbox,
             plan_cursors=plan_cursors,
+            plan_recoveries=PlanRecoveries(
+                schedules=self.schedules,
+                agenda=self.agenda,
+                outbox=self.outbox,
+                ledger=self.ledger,
+                tokens=catch_up,
+                clock=self,
+            ),
             relay_page=self.relay_page,
             clock=self,
             ids=ids,
@@ -211,7 +225,12 @@ class Burst:
         )
         chance = SeededChance(self.scheduler.random)
         self.settle = SettleMessage(
-            schedules=self.schedules, ledger=self.ledger, lanes=self.lanes, clock=self, ids=ids
+            schedules=self.schedules,
+            ledger=self.ledger,
+            lanes=self.lanes,
+            clock=self,
+            ids=ids,
+            catch_up=catch_up,
         )
         self.execute = ExecuteOccurrence(
             settle_message=self.settle,

@@ -259,6 +259,9 @@ class HostileAgenda:
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         self.hostility.batch("agenda.put", cursors, lambda some: self.inner.put(shard, some))
 
+    def recover(self, shard: int, cursor: Cursor) -> None:
+        self.hostility.write("agenda.recover", lambda: self.inner.recover(shard, cursor))
+
     def delete(self, shard: int, cursors: Sequence[Cursor]) -> None:
         self.hostility.batch("agenda.delete", cursors, lambda some: self.inner.delete(shard, some))
 

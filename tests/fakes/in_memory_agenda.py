@@ -9,8 +9,9 @@ from puntual.domain.instant import text_of
 
 
 def sort_key_of(cursor: Cursor) -> str:
+    recovery = cursor.recovery
     parts = (
-        text_of(cursor.available_at),
+        text_of(cursor.available_at) if recovery is None else f"r#{text_of(recovery.last)}",
         cursor.tenant,
         cursor.schedule,
         str(cursor.version),
@@ -34,6 +35,13 @@ class InMemoryAgenda:
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         for cursor in cursors:
             bucket = self.buckets.setdefault((shard, cursor.bucket), {})
+            bucket[sort_key_of(cursor)] = cursor
+
+    def recover(self, shard: int, cursor: Cursor) -> None:
+        assert cursor.recovery is not None
+        bucket = self.buckets.setdefault((shard, cursor.bucket), {})
+        stands = bucket.get(sort_key_of(cursor))
+        if stands is None or stands.scheduled_for < cursor.scheduled_for:
             bucket[sort_key_of(cursor)] = cursor
 
     def delete(self, shard: int, cursors: Sequence[Cursor]) -> None:

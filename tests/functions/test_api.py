@@ -103,6 +103,7 @@ def test_a_created_schedule_shows_its_next_five_fires(api: Api) -> None:
         "policy": "fire_once",
         "misfire_after_seconds": 60,
         "max_lateness_seconds": None,
+        "limit": 100,
     }
     assert body["retry"] == {
         "max_attempts": 5,
@@ -197,7 +198,10 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"flexible_window_seconds": None}, "flexible_window_seconds", ""),
     ({"gap": "leap"}, "gap", "leap"),
     ({"fold": None}, "fold", ""),
-    ({"misfire": {"policy": "catch_up"}}, "misfire.policy", "catch_up"),
+    ({"misfire": {"policy": "catch_on"}}, "misfire.policy", "catch_on"),
+    ({"misfire": {"policy": "catch_up", "limit": 0}}, "misfire.limit", "0"),
+    ({"misfire": {"policy": "catch_up", "limit": 1_001}}, "misfire.limit", "1001"),
+    ({"misfire": {"policy": "catch_up", "limit": "9"}}, "misfire.limit", "9"),
     ({"misfire": {"misfire_after_seconds": 0}}, "misfire.misfire_after_seconds", "0"),
     ({"misfire": "skip"}, "misfire", "skip"),
     ({"overlap": "queue_two"}, "overlap", "queue_two"),
@@ -1039,6 +1043,7 @@ WRITTEN_OUT: dict[str, Any] = {
         "policy": "fire_once",
         "misfire_after_seconds": 60,
         "max_lateness_seconds": None,
+        "limit": 100,
     },
     "retry": {"max_attempts": 5, "base_seconds": 10, "cap_seconds": 1800, "deadline_seconds": None},
     "overlap": "allow",

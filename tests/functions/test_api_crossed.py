@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from functions.api.handler import METHODS_OF
+from functions.api.previews import CATCH_UP_PREVIEW
 from puntual.domain.run import RunState
 from tests.builders import NINE, TENANT, a_note, a_run, a_tenant, an_occurrence
 from tests.functions.conftest import Answered, Api
@@ -23,6 +24,7 @@ KEY = {"Idempotency-Key": "order-7"}
 FIRE = "2026-11-30T09:00:00.000Z"
 NEVER_MADE = "never-made"
 
+QUERIES = {CATCH_UP_PREVIEW: {"from": "2026-11-30T09:00:00Z"}}
 BODIES: dict[tuple[str, str], object] = {
     ("PUT", "/v1/tenants/<tenant>/schedules/<schedule>"): DEFINITION,
     ("PATCH", "/v1/tenants/<tenant>/schedules/<schedule>"): {"payload": 1},
@@ -97,6 +99,7 @@ def test_nothing_tells_anothers_schedule_from_one_that_nobody_made(two: Two) -> 
                 own(path).replace("<schedule>", schedule).replace("<occurrence>", FIRE),
                 BODIES.get((method, path)),
                 headers={"If-Match": '"1"'},
+                query=QUERIES.get(path),
             )
             assert answer.status == 404, f"{method} {path}: has it a body in BODIES? {answer.text}"
             answers.append(answer.text.replace(schedule, "…"))

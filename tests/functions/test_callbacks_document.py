@@ -61,6 +61,7 @@ def called_back(api: Api, request: str) -> tuple[int, Any]:
             lanes=InMemoryLanes(),
             clock=world.clock,
             ids=world.ids,
+            catch_up=world.catch_up,
         ),
         chance=FixedChance(),
     )

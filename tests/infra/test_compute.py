@@ -114,6 +114,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
             "dynamodb:ConditionCheckItem",
+            "dynamodb:Query",
         },
         "Schedules": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "ScheduleVersions": {"dynamodb:GetItem"},

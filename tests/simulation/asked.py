@@ -11,6 +11,7 @@ from puntual.application.control_plane import ControlPlane
 from puntual.application.create_schedule import Request
 from puntual.application.send_request import SendRequest
 from puntual.application.trigger_schedule import TriggerSchedule
+from puntual.domain.instant import MILLISECOND
 from puntual.domain.occurrence import Kind
 from puntual.domain.run import Run, RunState
 from puntual.domain.run_request import RunRequest
@@ -18,12 +19,12 @@ from puntual.domain.schedule import Schedule, ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_schedules import InMemorySchedules
-from tests.simulation.record import CLOCKS_APART_MAX, Asked, Record
+from tests.simulation.record import CATCH_UPS_PER_MINUTE, CLOCKS_APART_MAX, Asked, Record
 from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at
 from tests.simulation.workload import AUTHOR, TENANT
 
-CATCH_UPS_APART = timedelta(milliseconds=999)
-"""A second at the default rate, rounded."""
+CATCH_UPS_APART = timedelta(minutes=1) / CATCH_UPS_PER_MINUTE - MILLISECOND
+"""Of the backfills of one request, at the tenant's rate, rounded."""
 
 CLOCKS_APART = timedelta(milliseconds=CLOCKS_APART_MAX)
 BACK_MAX = 3600 * SECOND

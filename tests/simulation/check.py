@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from puntual.domain.expression import Rule
-from puntual.domain.policies import Misfire
+from puntual.domain.policies import CATCH_UP_LIMIT_MAX, Misfire
 from puntual.domain.run import Note, Run, RunState, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from tests.fakes.in_memory_agenda import InMemoryAgenda
@@ -207,6 +207,13 @@ def _accounted(
 def _check_missed(end: End, version: ScheduleVersion, fire: datetime) -> None:
     due = milliseconds_of(fire)
     window = milliseconds_of(fire + version.policies.window) - due
+    misfire = version.policies.misfire
+    if (
+        misfire.policy is Misfire.CATCH_UP
+        and misfire.limit == CATCH_UP_LIMIT_MAX
+        and misfire.max_lateness is None
+    ):
+        end.fail("MISSED UNDER CATCH_UP", f"{_named(version)} {fire}")
     if (
         _ahead(end, version, due)
         and due < end.lasts

@@ -59,8 +59,8 @@ class Faults:
         self.planner_pause = self._random.choice((100, 300, 1000, 3000))
         self.windows = windows
         for window in self.windows:
-            scheduler.at(window.start, self._turn)
-            scheduler.at(window.end, self._turn)
+            scheduler.at(window.start, self.turn)
+            scheduler.at(window.end, self.turn)
 
     def is_calm(self, start: int, end: int) -> bool:
         """Tell whether no window touches the time between."""
@@ -99,7 +99,8 @@ class Faults:
         slowest = self.planner_pause if function.kind is FunctionKind.PLANNER else 150
         return 10 + int(chance * slowest)
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
+        """Let the windows of now take effect."""
         now = self._scheduler.now
         self.active = frozenset(
             fault

@@ -74,7 +74,9 @@ class Receivers:
     def _tried(self, delivery: Delivery) -> DeliveryResult:
         function = self._scheduler.running
         budget = max(0, milliseconds_of(delivery.deadline) - self._scheduler.now - function.skew)
-        self._scheduler.wait(min(budget, self._faults.pause(function)))
+        paused = min(budget, self._faults.pause(function))
+        self._scheduler.wait(paused)
+        budget -= paused  # No call outlasts its deadline.
         if Fault.RECEIVER_DEAD in self._faults.active:
             return Failed(detail="connection refused", retryable=True)
         ill = 0.5 if Fault.RECEIVER_ILL in self._faults.active else self.ill_at_best

@@ -21,6 +21,7 @@ from puntual.domain.slot import Place, Slot
 from puntual.domain.target import Delivery
 from tests.simulation.scheduler import (
     LIFE_MAX,
+    MINUTE,
     SECOND,
     SKEW_MAX,
     Function,
@@ -29,6 +30,13 @@ from tests.simulation.scheduler import (
 )
 
 CLOCKS_APART_MAX = 2 * SKEW_MAX
+
+CATCH_UPS_PER_MINUTE = 20
+"""What the tenant may make up for."""
+
+CATCH_UPS_BUNCHED = 3
+"""How many minutes' worth may come within one: a slice takes a minute's tokens at once, and what is
+granted may lie in its lane for as long again before it counts as late."""
 
 LEASE_SLACK = 15 * SECOND
 """How long after its end a lease may still be respected: margin, clocks, and a slow decision."""
@@ -94,6 +102,9 @@ class Record:
     """Claimed rows that have not ended, of versions that may not overlap."""
 
     in_slots: dict[ScheduleKey, Slot] = field(default_factory=dict)
+    caught_up: list[int] = field(default_factory=list)
+    """When the latest of the late runs under `catch_up` were claimed."""
+
     waited: dict[OccurrenceId, Place] = field(default_factory=dict)
     """Whoever has had a waiting place."""
 
@@ -351,9 +362,11 @@ class Record:
             if voiding.at < checked_at and judged < voiding.min_valid_version:
                 self.fail("STARTED AFTER PAUSE", occurrence, now)
         if run.attempt == 1 and not run.round and occurrence.is_regular:
-            self._first_claim(run, schedule, checked_at)
+            self._first_claim(run, schedule, checked_at, function, now)
 
-    def _first_claim(self, run: Run, schedule: ScheduleKey, checked_at: int) -> None:
+    def _first_claim(
+        self, run: Run, schedule: ScheduleKey, checked_at: int, function: Function, now: int
+    ) -> None:
         occurrence = run.occurrence
         ended_at = self.committed_at.get((schedule, occurrence.version + 1))
         if ended_at is not None and ended_at < checked_at:
@@ -370,9 +383,23 @@ class Record:
         for lateness, bound in bounds:
             if bound is not None and lateness > bound.total_seconds() * SECOND:
                 self.fail("RAN TOO LATE", occurrence, checked_at)
+        after = misfire.after.total_seconds() * SECOND
+        if misfire.policy == "catch_up" and late > after and (run.caught_up or held_late > after):
+            self._caught_up(occurrence, function, now)
         self.started_at.append(checked_at)
         if run.held_until is not None:
             self.counts[run.held_by] += 1
+
+    def _caught_up(self, occurrence: Occurrence, function: Function, now: int) -> None:
+        """Late runs keep to their lane and to their tenant's rate; those that waited are free."""
+        if occurrence.id in self.waited:
+            return
+        self.counts["caught up"] += 1
+        if function.message is None or function.message.lane is not Lane.RECOVERY:
+            self.fail("LATE RUN IN A FAST LANE", occurrence, now)
+        self.caught_up = [at for at in self.caught_up if at > now - MINUTE] + [now]
+        if len(self.caught_up) > CATCH_UPS_BUNCHED * CATCH_UPS_PER_MINUTE:
+            self.fail("CAUGHT UP TOO FAST", f"{occurrence} {len(self.caught_up)}", now)
 
     def _may_be_written_by_another(self, before: Run, after: Run) -> bool:
         """Only what is in its schedule's slot may be, to ask it to end or to end it."""

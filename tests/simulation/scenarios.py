@@ -11,6 +11,13 @@ from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId
 from tests.simulation.io import Cue
 from tests.simulation.limit_scenarios import LIMIT_SCENARIOS
+from tests.simulation.outages import (
+    a_pause_in_the_middle_of_a_recovery,
+    a_planner_that_dies_before_its_recovery_cursor,
+    an_edit_in_the_middle_of_a_recovery,
+    executors_that_are_out_for_three_hours,
+    planners_that_are_out_for_three_hours,
+)
 from tests.simulation.releases import ReleaseStage, twice_around_the_change
 from tests.simulation.scheduler import SECOND, SKEW_MAX, FunctionKind, instant_at
 from tests.simulation.stage import (
@@ -552,4 +559,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     a_release_that_is_deployed_for_two_minutes,
     a_deployment_at_the_end_of_a_run,
     *LIMIT_SCENARIOS,
+    planners_that_are_out_for_three_hours,
+    executors_that_are_out_for_three_hours,
+    an_edit_in_the_middle_of_a_recovery,
+    a_pause_in_the_middle_of_a_recovery,
+    a_planner_that_dies_before_its_recovery_cursor,
 )

@@ -1,6 +1,6 @@
 """Each rule taken away in turn: a rule whose loss no seed and no scenario shows is not a rule."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,8 +10,9 @@ from puntual.application.backfill_schedule import BackfillSchedule, Range
 from puntual.application.bury_message import BuryMessage
 from puntual.application.create_schedule import Request
 from puntual.application.execute_occurrence import ExecuteOccurrence
-from puntual.application.plan_cursors import PlanCursors, Work
-from puntual.application.plan_shard import PlanShard
+from puntual.application.plan_cursors import NextFires, PlanCursors, Work
+from puntual.application.plan_recoveries import PlanRecoveries
+from puntual.application.plan_shard import Pass, PlanReport, PlanShard
 from puntual.application.relay_page import RelayPage, RelayReport
 from puntual.application.send_request import SendRequest
 from puntual.application.settle_message import Settled, SettleMessage
@@ -19,7 +20,8 @@ from puntual.application.take_callback import TakeCallback
 from puntual.domain.agenda import Cursor, cursor_at
 from puntual.domain.callback import accepted
 from puntual.domain.callback_token import Ticket
-from puntual.domain.instant import text_of
+from puntual.domain.catch_up import CaughtUp
+from puntual.domain.instant import MINUTE, minute_of, text_of
 from puntual.domain.judgement import (
     Claim,
     Drop,
@@ -27,6 +29,7 @@ from puntual.domain.judgement import (
     EndHolder,
     Forget,
     Park,
+    Recover,
     Standing,
     Verdict,
     Wait,
@@ -37,7 +40,8 @@ from puntual.domain.judgement import (
 from puntual.domain.message import Message
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page import Page
-from puntual.domain.policies import Misfire
+from puntual.domain.policies import CATCH_UP_LIMIT_MAX, Misfire
+from puntual.domain.recovery import Granted, Slice
 from puntual.domain.replay import why_not_replayable
 from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.run_request import RunRequest, asked_run
@@ -45,6 +49,7 @@ from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, Schedu
 from puntual.domain.shard import Shard
 from puntual.domain.slot import SlotSwap
 from puntual.domain.target import Accepted, DeliveryResult
+from puntual.domain.tenant import TenantId
 from puntual.domain.zone_releases import FORMER_PLANNERS_GONE_AFTER, ReleasesInUse
 from tests.fakes.in_memory_agenda import InMemoryAgenda
 from tests.fakes.in_memory_budgets import InMemoryBudgets
@@ -66,6 +71,13 @@ from tests.simulation.limit_scenarios import (
     an_executor_that_dies_with_its_share,
     more_at_once_than_may_run,
     more_fires_than_the_rate_allows,
+)
+from tests.simulation.outages import (
+    a_pause_in_the_middle_of_a_recovery,
+    a_planner_that_dies_before_its_recovery_cursor,
+    an_edit_in_the_middle_of_a_recovery,
+    executors_that_are_out_for_three_hours,
+    planners_that_are_out_for_three_hours,
 )
 from tests.simulation.scenarios import (
     Scenario,
@@ -307,6 +319,70 @@ class DeletesThePageThoughRefused(RelayPage):
         report = super().__call__(page)
         self.outbox.delete(page)
         return replace(report, refused=0)
+
+
+# P8: recovery has its own cursor, and its own lane.
+
+
+class RecoveriesDieOnAnEdit(PlanRecoveries):
+    def _slice(
+        self, cursor: Cursor, head: Schedule | None, memo: NextFires, now: datetime, at_most: int
+    ) -> Slice:
+        found = super()._slice(cursor, head, memo, now, at_most)
+        if head is None or head.version == cursor.version or found.voided:
+            return found
+        return replace(found, parts=CaughtUp(None, None, None), fires=())
+
+
+class RecoveriesSurviveAPause(PlanRecoveries):
+    def _slice(
+        self, cursor: Cursor, head: Schedule | None, memo: NextFires, now: datetime, at_most: int
+    ) -> Slice:
+        valid = None if head is None else replace(head, min_valid_version=0)
+        return super()._slice(cursor, valid, memo, now, at_most)
+
+
+class NextCursorsWaitForTheRecovery(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        if work.recoveries:
+            wait = timedelta(minutes=15)
+            work.next_cursors = [
+                replace(cursor, available_at=max(cursor.available_at, now + wait))
+                for cursor in work.next_cursors
+            ]
+        super()._write(shard, cursors, work, now)
+
+
+class NextCursorsComeBeforeTheRecovery(PlanCursors):
+    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        if work.next_cursors:
+            self.agenda.put(shard, work.next_cursors)
+        super()._write(shard, cursors, work, now)
+
+
+def judged_without_a_limit(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    policies = standing.version.policies
+    misfire = replace(policies.misfire, limit=CATCH_UP_LIMIT_MAX)
+    version = replace(standing.version, policies=replace(policies, misfire=misfire))
+    return judge(message, row, replace(standing, version=version), now)
+
+
+def judged_staying_in_their_lane(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    if not isinstance(verdict, Recover):
+        return verdict
+    return judge(replace(message, held_until=now), row, standing, now)
+
+
+def judged_whoever_comes_first(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    verdict = judge(message, row, standing, now)
+    return replace(verdict, until=None) if isinstance(verdict, Recover) else verdict
 
 
 # P9: know your own write; a batch is done when its rest is.
@@ -642,6 +718,29 @@ class WritesSpansLast(PlanCursors):
 class LeavesNoSpanOfVoidedCursors(WatchedLedger):
     def put_spans(self, spans: Sequence[Span]) -> None:
         super().put_spans([span for span in spans if span.state is RunState.MISSED])
+
+
+# E9: slices in their minute, for tokens.
+
+
+class PlansRecoveriesEarly(PlanShard):
+    def _recover(self, at: Pass, report: PlanReport) -> None:
+        first = minute_of(self.clock.now())
+        at.recovering += [first + number * MINUTE for number in range(1, 10)]
+        super()._recover(at, report)
+
+
+class RecoversWithoutTokens(PlanRecoveries):
+    def _granted(
+        self, slices: Sequence[Slice], rates: Mapping[TenantId, int]
+    ) -> dict[Cursor, Granted]:
+        granted = super()._granted(slices, rates)
+        return {
+            found.owner.cursor: replace(
+                granted[found.owner.cursor], count=len(found.fires), every=timedelta(0)
+            )
+            for found in slices
+        }
 
 
 # E10: shard rows are made first, and their times only rise.
@@ -1137,6 +1236,60 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(judge_by_head=judged_with_waiting_ones_late),
         shows=frozenset({"WAITING ONE MISSED"}),
         seeds=(1, 12, 25),
+    ),
+    "recoveries die on an edit": Variant(
+        rule="P8",
+        parts=Parts(plan_recoveries=RecoveriesDieOnAnEdit),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=an_edit_in_the_middle_of_a_recovery,
+    ),
+    "recoveries survive a pause": Variant(
+        rule="E8",
+        parts=Parts(plan_recoveries=RecoveriesSurviveAPause),
+        shows=frozenset({"RECOVERED AFTER A PAUSE"}),
+        scenario=a_pause_in_the_middle_of_a_recovery,
+    ),
+    "next cursors wait for the recovery": Variant(
+        rule="P8",
+        parts=Parts(plan_cursors=NextCursorsWaitForTheRecovery),
+        shows=frozenset({"STRICT LATE"}),
+        scenario=planners_that_are_out_for_three_hours,
+    ),
+    "next cursors before the recovery": Variant(
+        rule="P8",
+        parts=Parts(plan_cursors=NextCursorsComeBeforeTheRecovery),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=a_planner_that_dies_before_its_recovery_cursor,
+    ),
+    "no limit at a claim": Variant(
+        rule="E5",
+        parts=Parts(judge_by_head=judged_without_a_limit),
+        shows=frozenset({"WRONG ONES RAN"}),
+        scenario=executors_that_are_out_for_three_hours,
+    ),
+    "late ones stay in their lane": Variant(
+        rule="P8",
+        parts=Parts(judge_by_head=judged_staying_in_their_lane),
+        shows=frozenset({"LATE RUN IN A FAST LANE"}),
+        scenario=executors_that_are_out_for_three_hours,
+    ),
+    "whoever comes first": Variant(
+        rule="P8",
+        parts=Parts(judge_by_head=judged_whoever_comes_first),
+        shows=frozenset({"NOT THE OLDEST FIRST"}),
+        scenario=executors_that_are_out_for_three_hours,
+    ),
+    "recoveries planned early": Variant(
+        rule="E9",
+        parts=Parts(plan_shard=PlansRecoveriesEarly),
+        shows=frozenset({"UNACCOUNTED"}),
+        scenario=planners_that_are_out_for_three_hours,
+    ),
+    "recoveries without tokens": Variant(
+        rule="E9",
+        parts=Parts(plan_recoveries=RecoversWithoutTokens),
+        shows=frozenset({"CAUGHT UP TOO FAST"}),
+        scenario=planners_that_are_out_for_three_hours,
     ),
     "tells nobody to end": Variant(
         rule="E7",

@@ -11,6 +11,7 @@ from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
 from puntual.domain.policies import (
+    CATCH_UP_LIMIT_MAX,
     Completion,
     CompletionPolicy,
     Misfire,
@@ -180,8 +181,9 @@ def _policies(random: Random, window_seconds: int) -> Policies:
     too_late = random.choice((None, None, None, timedelta(seconds=900)))
     return Policies(
         misfire=MisfirePolicy(
-            policy=random.choice((Misfire.SKIP, Misfire.FIRE_ONCE, Misfire.FIRE_ONCE)),
+            policy=random.choice((Misfire.SKIP, Misfire.FIRE_ONCE, Misfire.CATCH_UP)),
             max_lateness=too_late,
+            limit=random.choice((3, 20, CATCH_UP_LIMIT_MAX)),
         ),
         retry=RetryPolicy(max_attempts=random.choice((1, 2, 3, 5))),
         window=timedelta(seconds=window_seconds),

@@ -8,11 +8,15 @@ from datetime import datetime, timedelta
 from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.bury_message import BuryMessage
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.control_plane import control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
+from puntual.application.ports import Sending
 from puntual.application.relay_page import RelayPage
 from puntual.application.reopen_occurrence import WhyNot
 from puntual.application.send_request import SendRequest
@@ -29,11 +33,12 @@ from puntual.domain.definition import Limits
 from puntual.domain.errors import PuntualError, Unavailable
 from puntual.domain.fairness import QUANTUM
 from puntual.domain.judgement import before_head, judge
+from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.page import Page
 from puntual.domain.replay import why_not_replayable
 from puntual.domain.run import RETENTION_MIN
-from puntual.domain.tenant import Tenant
+from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import HORIZON
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
@@ -71,7 +76,7 @@ from tests.simulation.io import Io
 from tests.simulation.limits import limited
 from tests.simulation.queues import RECEIVES_MAX, RECEIVES_MAX_LOW, Queues, Received
 from tests.simulation.receivers import Receivers
-from tests.simulation.record import Failure, Record
+from tests.simulation.record import CATCH_UPS_PER_MINUTE, Failure, Record
 from tests.simulation.replays import Replays, replays_judged_by
 from tests.simulation.scheduler import (
     MINUTE,
@@ -123,6 +128,7 @@ class Parts:
     schedules: type[WatchedSchedules] = WatchedSchedules
     zone_releases: type[InMemoryZoneReleases] = InMemoryZoneReleases
     plan_cursors: type[PlanCursors] = PlanCursors
+    plan_recoveries: type[PlanRecoveries] = PlanRecoveries
     plan_shard: type[PlanShard] = PlanShard
     announced: type[Announced] = Announced
     relay_page: type[RelayPage] = RelayPage
@@ -203,6 +209,8 @@ class World:
         self.scheduler.fate = self.faults.fate
         self.scheduler.on_death = self._died
         self.io = Io(self.scheduler, self.faults, self.trace)
+        self.refuses_sends: Callable[[], bool] = lambda: False
+        """Set by a scenario."""
         self.clock, self.ids = SimulatedClock(self.scheduler), CountingIds()
         self._idle: list[ExecuteOccurrence] = []
         self._processes = 0
@@ -287,7 +295,8 @@ class World:
         self.fake_tenants = InMemoryTenants()
         self.fake_budgets, self.fake_running = InMemoryBudgets(), InMemoryShares()
         self.fake_breakers = InMemoryBreakers()
-        self.limit(Tenant(tenant=TENANT) if self._directed else limited(self.seed))
+        unlimited = Tenant(tenant=TENANT, quotas=Quotas(catch_ups_per_minute=CATCH_UPS_PER_MINUTE))
+        self.limit(unlimited if self._directed else limited(self.seed, unlimited))
         self.fake_agenda = parts.agenda()
         self.fake_outbox = parts.outbox(self.stream.put)
         self.fake_shards = parts.shards()
@@ -305,10 +314,23 @@ class World:
         outbox = HostileOutbox(self.fake_outbox, io)
         ledger = HostileLedger(self.fake_ledger, io)
         shards = HostileShards(self.fake_shards, io)
-        lanes = HostileLanes(InMemoryLanes(self.queues.send), io)
+        lanes = HostileLanes(InMemoryLanes(self._send), io)
         planners = HostilePlanners(RecordingPlanners(self._start_planner), io)
         plan_cursors = parts.plan_cursors(
             schedules=schedules, agenda=agenda, outbox=outbox, ledger=ledger, clock=clock
+        )
+        catch_up = CatchUpTokens(
+            tenants=self.fake_tenants,
+            draw=DrawTokens(budgets=HostileBudgets(self.fake_budgets, io), clock=clock, ids=ids),
+            clock=clock,
+        )
+        plan_recoveries = parts.plan_recoveries(
+            schedules=schedules,
+            agenda=agenda,
+            outbox=outbox,
+            ledger=ledger,
+            tokens=catch_up,
+            clock=clock,
         )
         announced = parts.announced(
             shards=shards,
@@ -336,6 +358,7 @@ class World:
             ),
             retention=RETENTION_MIN,
             import_threads=1,
+            catch_up=catch_up,
         )
         self.api = replays_judged_by(self.api, parts.why_not_replayable)
         self.api = asking_by(self.api, parts.send_request, parts.backfill)
@@ -345,6 +368,7 @@ class World:
             agenda=agenda,
             outbox=outbox,
             plan_cursors=plan_cursors,
+            plan_recoveries=plan_recoveries,
             relay_page=self.relay_page,
             clock=clock,
             ids=ids,
@@ -359,6 +383,7 @@ class World:
             lanes=lanes,
             clock=clock,
             ids=ids,
+            catch_up=catch_up,
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )
@@ -425,6 +450,11 @@ class World:
             self.plan_shard(shard, deadline=deadline)
 
         self.scheduler.spawn(FunctionKind.PLANNER, body)
+
+    def _send(self, lane: Lane, sending: Sending) -> None:
+        if self.refuses_sends():
+            raise Unavailable("the queue does not answer")
+        self.queues.send(lane, sending)
 
     def _relay(self, page: Page) -> bool:
         return not self.relay_page(page).refused

@@ -22,6 +22,8 @@ from puntual.domain.page import Planned
 from puntual.domain.policies import (
     Completion,
     CompletionPolicy,
+    Misfire,
+    MisfirePolicy,
     Overlap,
     Policies,
     RetryPolicy,
@@ -150,6 +152,7 @@ def test_a_head_states_every_policy_so_that_defaults_may_change() -> None:
         "misfire": "fire_once",
         "misfire_after_ms": 60_000,
         "max_lateness_ms": None,
+        "limit": 100,
         "max_attempts": 5,
         "retry_base_ms": 10_000,
         "retry_cap_ms": 1_800_000,
@@ -216,6 +219,7 @@ def test_a_version_keeps_its_labels() -> None:
 def test_a_head_of_the_deployment_before_allows_overlaps() -> None:
     document = json.loads(codec.head_text(a_schedule()))
     del document["policies"]["overlap"]
+    del document["policies"]["limit"]
     assert codec.head_of_text(json.dumps(document), state="ACTIVE") == a_schedule()
 
 
@@ -525,4 +529,24 @@ def test_a_schedule_from_before_deadlines_has_none() -> None:
 def test_a_deadline_is_read_as_it_was_written() -> None:
     retry = RetryPolicy(deadline=timedelta(seconds=90))
     head = a_schedule(a_version(policies=Policies(retry=retry)))
+    assert codec.head_of_text(codec.head_text(head), state="ACTIVE") == head
+
+
+def test_what_catches_up_is_kept_on_pages_messages_and_rows() -> None:
+    at = NINE + timedelta(seconds=5)
+    planned = replace(a_planned(), caught_up_at=at)
+    page = a_page(planned)
+    assert codec.page_of_packed(codec.packed_page(page)) == page
+    message = replace(a_message(), held_until=at, caught_up=True, backlog_since=NINE)
+    assert codec.message_of_body(codec.body_of(message, timedelta(0))) == message
+    run = replace(a_run(), caught_up=True)
+    assert codec.run_of_text(codec.run_text(run), key=KEY, write_id=run.write_id) == run
+
+
+@pytest.mark.parametrize("limit", [1, 1_000])
+def test_heads_and_versions_keep_policy_and_limit(limit: int) -> None:
+    misfire = MisfirePolicy(policy=Misfire.CATCH_UP, limit=limit)
+    version = a_version(policies=Policies(misfire=misfire))
+    assert codec.version_of_text(codec.version_text(version), until=None) == version
+    head = a_schedule(version)
     assert codec.head_of_text(codec.head_text(head), state="ACTIVE") == head

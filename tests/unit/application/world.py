@@ -9,9 +9,12 @@ from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
+from puntual.application.catch_up_tokens import CatchUpTokens
+from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
@@ -136,6 +139,24 @@ class World:
         )
 
     @property
+    def plan_recoveries(self) -> PlanRecoveries:
+        return PlanRecoveries(
+            schedules=HostileSchedules(self.schedules, self.hostility),
+            agenda=HostileAgenda(self.agenda, self.hostility),
+            outbox=HostileOutbox(self.outbox, self.hostility),
+            ledger=HostileLedger(self.ledger, self.hostility),
+            tokens=self.catch_up,
+            clock=self.clock,
+        )
+
+    @property
+    def catch_up(self) -> CatchUpTokens:
+        draw = DrawTokens(
+            budgets=HostileBudgets(self.budgets, self.hostility), clock=self.clock, ids=self.ids
+        )
+        return CatchUpTokens(tenants=self.tenants, draw=draw, clock=self.clock)
+
+    @property
     def relay_page(self) -> RelayPage:
         return RelayPage(
             outbox=HostileOutbox(self.outbox, self.hostility),
@@ -150,6 +171,7 @@ class World:
             agenda=HostileAgenda(self.agenda, self.hostility),
             outbox=HostileOutbox(self.outbox, self.hostility),
             plan_cursors=self.plan_cursors,
+            plan_recoveries=self.plan_recoveries,
             relay_page=self.relay_page,
             clock=self.clock,
             ids=self.ids,
@@ -206,6 +228,7 @@ class World:
                 lanes=HostileLanes(self.lanes, self.hostility),
                 clock=self.clock,
                 ids=self.ids,
+                catch_up=self.catch_up,
             )
         return self._settle_message
 

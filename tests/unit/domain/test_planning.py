@@ -11,8 +11,9 @@ from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import LAST_INSTANT, MILLISECOND
 from puntual.domain.planning import CursorPlan, is_last_fire, plan_cursor
 from puntual.domain.policies import WINDOW_MAX, Misfire, MisfirePolicy, Policies
+from puntual.domain.recovery import Granted, plan_slice, slice_of
 from puntual.domain.run import RunState, Span
-from puntual.domain.schedule import ScheduleVersion
+from puntual.domain.schedule import Schedule, ScheduleVersion
 from puntual.domain.smallest_interval import smallest_interval
 from tests.builders import NINE, a_cursor, a_rule, a_schedule, a_version
 
@@ -396,13 +397,30 @@ def flexible_versions(draw: st.DrawFn) -> ScheduleVersion:
     start = draw(st.sampled_from(CLOCKS_CHANGE))
     most = min(WINDOW_MAX, smallest_interval(rule) or WINDOW_MAX)
     window = draw(st.sampled_from([most, most, most / 2, SECOND]))
-    misfire = MisfirePolicy(policy=draw(st.sampled_from(Misfire)))
+    misfire = MisfirePolicy(
+        policy=draw(st.sampled_from(Misfire)), limit=draw(st.sampled_from([1, 3, 100]))
+    )
     return a_version(
         version=draw(st.integers(1, 50)),
         rule=replace(rule, end_at=start + timedelta(days=3)),
         policies=Policies(misfire=misfire, window=window),
         effective_from=start,
     )
+
+
+def recovered_fires(cursor: Cursor, head: Schedule, *, now: datetime) -> list[datetime]:
+    """Plan slices of a recovery, of none to three fires each, to its end; gives all planned."""
+    following: Cursor | None = cursor
+    planned: list[datetime] = []
+    for granted in cycle((2, 0, 3, 1)):
+        if following is None:
+            return planned
+        found = slice_of(following, head=head, ended=None, now=now, at_most=3)
+        tokens = Granted(count=granted, first_at=now, every=SECOND)
+        part = plan_slice(found, granted=tokens, now=now)
+        planned += [each.occurrence.scheduled_for for each in part.planned]
+        following = part.next_cursor
+    raise AssertionError
 
 
 @given(
@@ -423,6 +441,8 @@ def test_p10_cursors_strictly_rise_and_every_fire_is_planned_or_missed_exactly_o
         found = plan_cursor(cursor, head=head, ended=None, now=now)
         for span in found.spans:
             accounted_for += _instants(span, every)
+        if found.recovery is not None:
+            accounted_for += recovered_fires(found.recovery, head, now=now)
         for planned in found.planned:
             fire = planned.occurrence.scheduled_for
             accounted_for.append(fire)

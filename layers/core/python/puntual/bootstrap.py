@@ -43,6 +43,7 @@ from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.circuit_breakers import CircuitBreakers
 from puntual.application.control_plane import ControlPlane, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
@@ -51,6 +52,7 @@ from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.known_tenants import KnownTenants
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
 from puntual.application.ports import (
     Agenda,
@@ -438,6 +440,23 @@ def plan_cursors() -> PlanCursors:
 
 
 @cache
+def catch_up_tokens() -> CatchUpTokens:
+    return CatchUpTokens(tenants=tenants(), draw=draw_tokens(), clock=clock())
+
+
+@cache
+def plan_recoveries() -> PlanRecoveries:
+    return PlanRecoveries(
+        schedules=schedules(),
+        agenda=agenda(),
+        outbox=outbox(),
+        ledger=ledger(),
+        tokens=catch_up_tokens(),
+        clock=clock(),
+    )
+
+
+@cache
 def announced() -> Announced:
     return Announced(
         shards=shards(),
@@ -482,6 +501,7 @@ def plan_shard() -> PlanShard:
         agenda=agenda(),
         outbox=outbox(),
         plan_cursors=plan_cursors(),
+        plan_recoveries=plan_recoveries(),
         relay_page=relay_page(),
         clock=clock(),
         ids=ids(),
@@ -493,7 +513,12 @@ def plan_shard() -> PlanShard:
 @cache
 def settle_message() -> SettleMessage:
     return SettleMessage(
-        schedules=schedules(), ledger=ledger(), lanes=lanes(), clock=clock(), ids=ids()
+        schedules=schedules(),
+        ledger=ledger(),
+        lanes=lanes(),
+        clock=clock(),
+        ids=ids(),
+        catch_up=catch_up_tokens(),
     )
 
 
@@ -578,6 +603,7 @@ def control_plane() -> ControlPlane:
         retention=settings().retention,
         deliver=_targets(tries=TRIED_TARGET_TRIES_MAX),
         import_threads=IMPORT_THREADS,
+        catch_up=catch_up_tokens(),
     )
 
 

@@ -1,6 +1,7 @@
 """The agenda in DynamoDB: partition `bucket`, sort key `cursor`.
 
-A cursor costs one write unit to put and one to delete: all but its `scheduled_for` is in its key.
+A cursor costs one write unit to put and one to delete: all but its `scheduled_for` is in its key,
+and how many fires a recovery has `left`.
 """
 
 import time
@@ -11,7 +12,14 @@ from itertools import batched
 
 from aws_lambda_powertools import Logger
 
-from puntual.application.codec import behind_text, bucket_text, cursor_of, cursor_text
+from puntual.application.codec import (
+    RECOVERY_PREFIX,
+    behind_text,
+    bucket_text,
+    cursor_of,
+    cursor_text,
+    recovery_cursor_of,
+)
 from puntual.aws import (
     DynamoDBClient,
     Item,
@@ -19,6 +27,7 @@ from puntual.aws import (
     WriteRequest,
     WriteRequests,
     put_if_absent,
+    took,
     unavailable_if_transient,
     until_nothing_is_left,
 )
@@ -73,7 +82,7 @@ class DynamoDbAgenda:
     def _cursor_or_aside(self, shard: int, item: Item) -> Cursor | None:
         """Read a row; one that cannot be read is quarantined, so that its bucket can be closed."""
         try:
-            return cursor_of(item["cursor"]["S"], scheduled_for=item["scheduled_for"]["S"])
+            return _cursor_of(item)
         except (KeyError, ValueError):
             self._quarantine(shard, item, reason="unreadable")
         key = {"bucket": item["bucket"], "cursor": item["cursor"]}
@@ -83,6 +92,19 @@ class DynamoDbAgenda:
 
     def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
         self._write("put cursors", shard, cursors, _put_request)
+
+    def recover(self, shard: int, cursor: Cursor) -> None:
+        assert cursor.recovery is not None
+        with unavailable_if_transient("put a recovery cursor"):
+            took(
+                lambda: self.client.put_item(
+                    TableName=self.table,
+                    Item=_item(shard, cursor),
+                    ConditionExpression="attribute_not_exists(#cursor) OR #fire < :fire",
+                    ExpressionAttributeNames={"#cursor": "cursor", "#fire": "scheduled_for"},
+                    ExpressionAttributeValues={":fire": {"S": text_of(cursor.scheduled_for)}},
+                )
+            )
 
     def delete(self, shard: int, cursors: Sequence[Cursor]) -> None:
         self._write("delete cursors", shard, cursors, _delete_request)
@@ -125,7 +147,22 @@ def _key(shard: int, cursor: Cursor) -> Item:
 
 
 def _item(shard: int, cursor: Cursor) -> Item:
-    return _key(shard, cursor) | {"scheduled_for": {"S": text_of(cursor.scheduled_for)}}
+    item = _key(shard, cursor) | {"scheduled_for": {"S": text_of(cursor.scheduled_for)}}
+    if cursor.recovery is not None:
+        item["left"] = {"N": str(cursor.recovery.left)}
+    return item
+
+
+def _cursor_of(item: Item) -> Cursor:
+    text, scheduled_for = item["cursor"]["S"], item["scheduled_for"]["S"]
+    if not text.startswith(RECOVERY_PREFIX):
+        return cursor_of(text, scheduled_for=scheduled_for)
+    return recovery_cursor_of(
+        text,
+        bucket=item["bucket"]["S"],
+        scheduled_for=scheduled_for,
+        left=int(item["left"]["N"]),
+    )
 
 
 def _put_request(shard: int, cursor: Cursor) -> WriteRequest:

@@ -22,7 +22,7 @@ class BuryMessage:
 
         Raises `Unavailable` where not even parking was possible: the message must be kept.
         """
-        return self.settle_message.settle(message, self._bury)
+        return self.settle_message.settle(message, self._bury, is_last=True)
 
     def _bury(
         self, message: Message, seen: Run | None, claim: Claim, standing: Standing

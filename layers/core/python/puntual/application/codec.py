@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate, groupby, pairwise
 from typing import Any
 
-from puntual.domain.agenda import Cursor
+from puntual.domain.agenda import Cursor, Recovery
 from puntual.domain.breaker import Breaker
 from puntual.domain.expression import Fold, Gap, Rule
 from puntual.domain.instant import EPOCH, FIRST_INSTANT, MILLISECOND, SECOND, instant_of, text_of
@@ -28,6 +28,7 @@ from puntual.domain.message import Message
 from puntual.domain.occurrence import Kind, Occurrence, RunKey
 from puntual.domain.page import Page, Planned
 from puntual.domain.policies import (
+    CATCH_UP_LIMIT_DEFAULT,
     Completion,
     CompletionPolicy,
     Misfire,
@@ -50,6 +51,9 @@ from puntual.domain.zone_rules import ZoneRules
 
 type Document = dict[str, Any]
 """What JSON holds; each reader below judges the types that it takes from it."""
+
+RECOVERY_PREFIX = "r#"
+"""Sorts behind every regular cursor, whose text begins with a year."""
 
 SPREAD_DIGITS = 8
 """Hexadecimal digits of the hash that a schedule's place among its tenant's begins with."""
@@ -91,9 +95,28 @@ def minute_text(bucket: datetime) -> str:
 
 
 def cursor_text(cursor: Cursor) -> str:
-    """Give a cursor's place in its bucket, in the order of time."""
-    available_at = text_of(cursor.available_at)
-    return f"{available_at}#{cursor.tenant}#{cursor.schedule}#{cursor.version}"
+    """Give a cursor's place in its bucket, in the order of time; recoveries come last.
+
+    Of a recovery, it is the end of its range, whichever slice comes next: so two of one range
+    that meet in a minute are one.
+    """
+    owner = f"{cursor.tenant}#{cursor.schedule}#{cursor.version}"
+    if cursor.recovery is not None:
+        return f"{RECOVERY_PREFIX}{text_of(cursor.recovery.last)}#{owner}"
+    return f"{text_of(cursor.available_at)}#{owner}"
+
+
+def recovery_cursor_of(text: str, *, bucket: str, scheduled_for: str, left: int) -> Cursor:
+    """Read a recovery cursor; `bucket` is the agenda's partition that it stands in."""
+    _, last, tenant, schedule, version = text.split("#")
+    return Cursor(
+        tenant=TenantId(tenant),
+        schedule=ScheduleId(schedule),
+        version=int(version),
+        scheduled_for=instant_of(scheduled_for),
+        available_at=instant_of(bucket.split("#", maxsplit=1)[0]),
+        recovery=Recovery(last=instant_of(last), left=left),
+    )
 
 
 def behind_text(cursor: Cursor) -> str:
@@ -313,6 +336,7 @@ def _policies_document(policies: Policies) -> Document:
         "misfire": misfire.policy,
         "misfire_after_ms": _milliseconds(misfire.after),
         "max_lateness_ms": None if late is None else _milliseconds(late),
+        "limit": misfire.limit,
         "max_attempts": retry.max_attempts,
         "retry_base_ms": _milliseconds(retry.base),
         "retry_cap_ms": _milliseconds(retry.cap),
@@ -345,6 +369,7 @@ def _policies_of(read: Document) -> Policies:
             policy=Misfire(read["misfire"]),
             after=_duration_of(read["misfire_after_ms"]),
             max_lateness=None if late is None else _duration_of(late),
+            limit=read.get("limit", CATCH_UP_LIMIT_DEFAULT),
         ),
         retry=RetryPolicy(
             max_attempts=read["max_attempts"],
@@ -433,23 +458,25 @@ def body_of(message: Message, delay: timedelta) -> str:
     document |= _common_document(
         occurrence, message.available_at, message.enqueued_at, message.authorised_version
     )
-    if message.looks:
-        document["looks"] = message.looks
-    if message.lost_races:
-        document["lost"] = message.lost_races
-    if message.round:
-        document["rd"] = message.round
-    if message.held_until is not None:
-        document |= {"hu": text_of(message.held_until), "hb": message.held_by}
-    if message.holds:
-        document["holds"] = message.holds
-    if message.tokens:
-        document["tokens"] = list(message.tokens)
-    if message.blocked_since is not None:
-        document["bs"] = text_of(message.blocked_since)
-    if delay:
-        document["delay_ms"] = _milliseconds(delay)
+    document |= _stated(
+        looks=message.looks,
+        lost=message.lost_races,
+        rd=message.round,
+        hu=_text_or_none(message.held_until),
+        hb=message.held_by,
+        holds=message.holds,
+        tokens=message.tokens,
+        bs=_text_or_none(message.blocked_since),
+        cu=message.caught_up,
+        since=_text_or_none(message.backlog_since),
+        delay_ms=_milliseconds(delay),
+    )
     return _text(document)
+
+
+def _stated(**fields: object) -> Document:
+    """Give the fields that say anything; the others are read as they are where they are absent."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
@@ -474,6 +501,8 @@ def message_of_body(text: str, *, sent_at: datetime | None = None) -> Message:
             holds=read.get("holds", 0),
             tokens=tuple(read.get("tokens", ())),
             blocked_since=_instant_or_none(read.get("bs")),
+            caught_up=read.get("cu", False),
+            backlog_since=_instant_or_none(read.get("since")),
         )
         if sent_at is None:
             return message
@@ -490,6 +519,8 @@ def _planned_document(planned: Planned) -> Document:
         document["flexible"] = True
     if planned.round:
         document["rd"] = planned.round
+    if planned.caught_up_at is not None:
+        document["cu_at"] = text_of(planned.caught_up_at)
     return document
 
 
@@ -502,6 +533,7 @@ def _planned_of(read: Document) -> Planned:
         flexible=read.get("flexible", False),
         authorised_version=read.get("auth"),
         round=read.get("rd", 0),
+        caught_up_at=_instant_or_none(read.get("cu_at")),
     )
 
 
@@ -559,32 +591,28 @@ def run_text(run: Run) -> str:
     """Write a run but for its schedule's key and its write id, which its row holds beside it.
 
     Keys: `st` state, `n` attempt, `rd` round, `rn` attempt in the round, `le` lease_until, `nb`
-    not_before, `cr` cancel_requested, `hu` held_until, `hb` held_by, `why` reason, `da` died_at,
-    `rq` requests; `tries` with their number, start, end, result and, behind the first round, round.
+    not_before, `cr` cancel_requested, `hu` held_until, `hb` held_by, `cu` caught_up, `why` reason,
+    `da` died_at, `rq` requests; `tries` with their number, start, end, result and, behind the first
+    round, round.
     """
     document = _keyless_document(run.occurrence)
     document |= _common_document(
         run.occurrence, run.available_at, run.enqueued_at, run.authorised_version
     )
     document |= {"st": run.state, "n": run.attempt, "rn": run.round_attempt}
-    if run.round:
-        document["rd"] = run.round
-    if run.lease_until is not None:
-        document["le"] = text_of(run.lease_until)
-    if run.not_before is not None:
-        document["nb"] = text_of(run.not_before)
-    if run.cancel_requested:
-        document["cr"] = True
-    if run.held_until is not None:
-        document |= {"hu": text_of(run.held_until), "hb": run.held_by}
-    if run.reason:
-        document["why"] = run.reason
-    if run.attempts:
-        document["tries"] = [_attempt_list(attempt) for attempt in run.attempts]
-    if run.died_at is not None:
-        document["da"] = text_of(run.died_at)
-    if run.requests:
-        document["rq"] = run.requests
+    document |= _stated(
+        rd=run.round,
+        le=_text_or_none(run.lease_until),
+        nb=_text_or_none(run.not_before),
+        cr=run.cancel_requested,
+        hu=_text_or_none(run.held_until),
+        hb=run.held_by,
+        cu=run.caught_up,
+        why=run.reason,
+        tries=[_attempt_list(attempt) for attempt in run.attempts],
+        da=_text_or_none(run.died_at),
+        rq=run.requests,
+    )
     return _text(document)
 
 
@@ -606,6 +634,7 @@ def run_of_text(text: str, *, key: ScheduleKey, write_id: str) -> Run:
             cancel_requested=read.get("cr", False),
             held_until=_instant_or_none(read.get("hu")),
             held_by=read.get("hb", ""),
+            caught_up=read.get("cu", False),
             reason=read.get("why", ""),
             attempts=tuple(_attempt_of(attempt) for attempt in read.get("tries", ())),
             died_at=_instant_or_none(read.get("da")),
@@ -924,6 +953,10 @@ def _milliseconds(duration: timedelta) -> int:
 
 def _duration_of(milliseconds: int) -> timedelta:
     return timedelta(milliseconds=milliseconds)
+
+
+def _text_or_none(instant: datetime | None) -> str | None:
+    return None if instant is None else text_of(instant)
 
 
 def _instant_or_none(text: str | None) -> datetime | None:

@@ -8,7 +8,9 @@ from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.cancel_schedule import CancelSchedule
+from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.change_schedule import ChangeSchedule
+from puntual.application.count_spans import CountSpans
 from puntual.application.create_schedule import CreateSchedule
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.derive_fires import DeriveFires
@@ -31,6 +33,7 @@ from puntual.application.ports import (
     Schedules,
     Tenants,
 )
+from puntual.application.preview_catch_up import PreviewCatchUp
 from puntual.application.preview_rule import PreviewRule
 from puntual.application.preview_schedule import PreviewSchedule
 from puntual.application.register_tenant import RegisterTenant
@@ -70,6 +73,7 @@ class ControlPlane:
     replay_dead_letters: ReplayDeadLetters
     preview_rule: PreviewRule
     preview_schedule: PreviewSchedule
+    preview_catch_up: PreviewCatchUp
     register_tenant: RegisterTenant
     show_tenant: ShowTenant
     list_tenants: ListTenants
@@ -96,11 +100,15 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
     retention: timedelta,
     deliver: DeliverOccurrence,
     import_threads: int,
+    catch_up: CatchUpTokens,
 ) -> ControlPlane:
     """Wire the use cases on their ports."""
     advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
     derive = DeriveFires(schedules=schedules, retention=retention)
-    show_occurrence = ShowOccurrence(schedules=schedules, ledger=ledger, derive=derive, clock=clock)
+    count = CountSpans(schedules=schedules, ledger=ledger)
+    show_occurrence = ShowOccurrence(
+        schedules=schedules, ledger=ledger, derive=derive, count=count, clock=clock
+    )
     reopen = ReopenOccurrence(ledger=ledger, announced=announced, clock=clock, ids=ids)
     draw = DrawTokens(budgets=budgets, clock=clock, ids=ids)
     send = SendRequest(
@@ -141,7 +149,7 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
             tenants=tenants, ledger=ledger, derive=derive, draw=draw, send=send
         ),
         list_occurrences=ListOccurrences(
-            schedules=schedules, ledger=ledger, derive=derive, clock=clock
+            schedules=schedules, ledger=ledger, derive=derive, count=count, clock=clock
         ),
         show_occurrence=show_occurrence,
         replay_occurrence=ReplayOccurrence(
@@ -153,11 +161,12 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
             schedules=schedules,
             ledger=ledger,
             reopen=reopen,
-            draw=DrawTokens(budgets=budgets, clock=clock, ids=ids),
+            draw=draw,
             clock=clock,
         ),
         preview_rule=PreviewRule(tenants=tenants, clock=clock, limits=limits),
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
+        preview_catch_up=PreviewCatchUp(schedules=schedules, tokens=catch_up, clock=clock),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
         list_tenants=ListTenants(tenants=tenants),

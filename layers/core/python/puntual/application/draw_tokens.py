@@ -40,6 +40,18 @@ class DrawTokens:
             key, lambda seen: take_up_to(seen, per_minute, wanted, self.clock.now(), through)
         )
 
+    def take_row(
+        self, key: BudgetKey, per_minute: int, wanted: int, *, through: datetime
+    ) -> tuple[int, datetime]:
+        """Take what `take_up_to` takes; gives with it when the first of them may be used."""
+
+        def take(seen: Budget) -> tuple[Budget, tuple[int, datetime]]:
+            now = self.clock.now()
+            taken, granted = take_up_to(seen, per_minute, wanted, now, through)
+            return taken, (granted, max(now, seen.taken_through))
+
+        return self._draw(key, take)
+
     def _draw[T](self, key: BudgetKey, take: Callable[[Budget], tuple[Budget, T]]) -> T:
         for _ in range(DRAWS_MAX):
             seen = self.budgets.read(key)

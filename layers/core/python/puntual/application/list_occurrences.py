@@ -1,9 +1,10 @@
 """List a schedule's occurrences: the ledger's rows, and what follows from versions and rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from puntual.application.count_spans import CountSpans
 from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, DeriveFires
 from puntual.application.ports import Clock, Ledger, Schedules
 from puntual.domain.errors import Rejected
@@ -17,9 +18,11 @@ from puntual.domain.instant import (
     instant_of,
     text_of,
 )
+from puntual.domain.occurrence import RunKey
 from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.run import Note, Run, Span
 from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
+from puntual.domain.span_count import SpanCount
 from puntual.domain.timeline import Entry, Fire, OccurrenceState, merged, run_of, state_of
 
 LOOK_BACK = timedelta(hours=24)
@@ -39,6 +42,7 @@ class ListedOccurrences:
     start: datetime
     end: datetime
     as_of: datetime
+    counts: Mapping[RunKey, SpanCount]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,7 @@ class ListOccurrences:
     schedules: Schedules
     ledger: Ledger
     derive: DeriveFires
+    count: CountSpans
     clock: Clock
 
     def __call__(
@@ -118,8 +123,10 @@ class ListOccurrences:
         if head is None:
             raise UnknownSchedule(key)
         entries, following = self._page(head, place, limit=limit, now=now)
+        shown = tuple(e for e in entries if state is None or state_of(e, now) is state)
         return ListedOccurrences(
-            entries=tuple(e for e in entries if state is None or state_of(e, now) is state),
+            entries=shown,
+            counts=self.count(shown),
             page_token=following.token(listing) if following else None,
             start=place.start,
             end=place.end,

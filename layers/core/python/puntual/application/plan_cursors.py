@@ -38,6 +38,7 @@ class Work:
     planned: list[Planned] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     next_cursors: list[Cursor] = field(default_factory=list)
+    recoveries: list[Cursor] = field(default_factory=list)
     accounted: list[Cursor] = field(default_factory=list)
     quarantined: list[tuple[Cursor, str]] = field(default_factory=list)
     carried: bool = False
@@ -48,8 +49,9 @@ class Work:
 class PlanCursors:
     """Plans up to a page of cursors of one shard and bucket; safe to repeat from any point.
 
-    The order of the writes is the rule: spans, page, next cursors, and only then the old cursors
-    are deleted (P2, E8). Whoever crashes between them leaves the cursors for the next to plan.
+    The order of the writes is the rule: spans, page, recovery cursors, next cursors, and only then
+    the old cursors are deleted (P2, P8, E8): whatever cursor there is, all before it is answered
+    for. Whoever crashes between them leaves the cursors for the next to plan.
     """
 
     schedules: Schedules
@@ -109,6 +111,8 @@ class PlanCursors:
                 carried=work.carried,
             )
             self.outbox.put(work.page)
+        for cursor in work.recoveries:
+            self.agenda.recover(shard, cursor)
         if work.next_cursors:
             self.agenda.put(shard, work.next_cursors)
         for cursor in work.accounted:
@@ -143,6 +147,8 @@ def _gather(cursor: Cursor, plans: Sequence[CursorPlan], work: Work) -> None:
     for plan in plans:
         work.planned.extend(plan.planned)
         work.spans.extend(plan.spans)
+        if plan.recovery is not None:
+            work.recoveries.append(plan.recovery)
     last = plans[-1]
     if last.next_cursor is not None:
         work.next_cursors.append(last.next_cursor)

@@ -1,4 +1,7 @@
-"""A planner's pass over one shard: announce, read each bucket until it is empty, close the old."""
+"""A planner's pass over one shard: announce, read each bucket until it is empty, close the old.
+
+Recoveries come last, so that what was missed never delays what is due (P8).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import batched, count
 
 from puntual.application.plan_cursors import NextFires, PlanCursors, Work
+from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.ports import Agenda, Clock, IdSource, Outbox, Shards
 from puntual.application.relay_page import RelayPage
 from puntual.domain.agenda import Cursor
@@ -48,7 +52,7 @@ class PlanReport:
 
 
 @dataclass(slots=True)
-class _Pass:
+class Pass:
     """How far a pass over a shard may go and has come."""
 
     shard: int
@@ -56,7 +60,10 @@ class _Pass:
     deadline: datetime
     renewed_at: datetime
     emptied: dict[datetime, datetime] = field(default_factory=dict)
-    """When each bucket was last seen to be empty."""
+    """When each bucket was last seen to hold no regular cursor."""
+
+    recovering: list[datetime] = field(default_factory=list)
+    """Those of them whose minute has begun and that hold recovery cursors."""
 
     memo: NextFires = field(default_factory=NextFires)
 
@@ -67,6 +74,7 @@ class PlanShard:
     agenda: Agenda
     outbox: Outbox
     plan_cursors: PlanCursors
+    plan_recoveries: PlanRecoveries
     relay_page: RelayPage
     clock: Clock
     ids: IdSource
@@ -87,10 +95,11 @@ class PlanShard:
         report.leased = True
         through = now + self.horizon
         self.shards.announce(shard, through)
-        at = _Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
+        at = Pass(shard=shard, owner=owner, deadline=deadline, renewed_at=self.clock.now())
         self._plan_buckets(at, row.drained_through, through, report)
-        self._close(row, through, at.emptied, report)
+        self._close(row, through, at, report)
         self._relay_left(shard, report)
+        self._recover(at, report)
         self.shards.release(shard, owner=owner)
         return report
 
@@ -98,7 +107,7 @@ class PlanShard:
         return self.shards.lease(shard, owner=owner, now=now, until=now + LEASE)
 
     def _plan_buckets(
-        self, at: _Pass, first: datetime, through: datetime, report: PlanReport
+        self, at: Pass, first: datetime, through: datetime, report: PlanReport
     ) -> None:
         """Plan what is due in every bucket up to `through`.
 
@@ -120,9 +129,12 @@ class PlanShard:
             buckets = tuple(put_off)
 
     def _walk_through(
-        self, bucket: datetime, round_: int, at: _Pass, report: PlanReport
+        self, bucket: datetime, round_: int, at: Pass, report: PlanReport
     ) -> bool | None:
-        """Plan a turn of each tenant; True if the bucket is empty then, None if the pass ends."""
+        """Plan a turn of each tenant; None if the pass ends.
+
+        True if the bucket then holds no regular cursor any more.
+        """
         turn = Turn(round=round_, quantum=self.quantum, weight_of=self.weight_of)
         behind: Cursor | None = None
         while True:
@@ -130,7 +142,8 @@ class PlanShard:
             if not self._goes_on(at, now):
                 return None
             limit = OCCURRENCES_PER_PAGE_MAX if behind is None else READ_BEHIND
-            cursors = self.agenda.due(at.shard, bucket, limit=limit, behind=behind)
+            due = self.agenda.due(at.shard, bucket, limit=limit, behind=behind)
+            cursors = [cursor for cursor in due if cursor.recovery is None]
             if not cursors:
                 break
             chosen, put_off = turn.split(cursors)
@@ -140,12 +153,15 @@ class PlanShard:
                 self._plan(some, at, report, carried=round_ > 0)
             if put_off:
                 behind = put_off[-1]
-        if behind is None:
-            at.emptied[bucket] = now
-        return behind is None
+        if behind is not None:
+            return False
+        at.emptied[bucket] = now
+        if due and bucket <= now:
+            at.recovering.append(bucket)
+        return True
 
     def _plan(
-        self, cursors: Sequence[Cursor], at: _Pass, report: PlanReport, *, carried: bool
+        self, cursors: Sequence[Cursor], at: Pass, report: PlanReport, *, carried: bool
     ) -> None:
         """Plan a page. What is beyond a first turn is carried, past the queue that others are in.
 
@@ -161,7 +177,17 @@ class PlanShard:
         except Unavailable:
             return  # It stays in the outbox, and is relayed with what is left.
 
-    def _goes_on(self, at: _Pass, now: datetime) -> bool:
+    def _recover(self, at: Pass, report: PlanReport) -> None:
+        """Plan a slice of each missed range that is due; the next one has a later bucket (E9)."""
+        for bucket in at.recovering:
+            while self._goes_on(at, self.clock.now()):
+                due = self.agenda.due(at.shard, bucket, limit=OCCURRENCES_PER_PAGE_MAX)
+                cursors = [cursor for cursor in due if cursor.recovery is not None]
+                if not cursors:
+                    break
+                report.count(self.plan_recoveries.plan(at.shard, cursors, next_fires=at.memo))
+
+    def _goes_on(self, at: Pass, now: datetime) -> bool:
         """Tell whether there is time left, and the lease still ours."""
         if now >= at.deadline:
             return False
@@ -182,17 +208,21 @@ class PlanShard:
         self,
         row: Shard,
         through: datetime,
-        emptied: dict[datetime, datetime],
+        at: Pass,
         report: PlanReport,
     ) -> None:
         """Close buckets that were seen empty when their end was old enough (P4)."""
         completed = drained = minute_of(row.drained_through)
         closing = True
         for bucket in _minutes(row.drained_through, through):
-            if bucket not in emptied:
+            if bucket not in at.emptied:
                 break
             completed = bucket + MINUTE
-            closing = closing and emptied[bucket] - (bucket + MINUTE) >= CLOSE_AFTER
+            closing = (
+                closing
+                and bucket not in at.recovering
+                and at.emptied[bucket] - (bucket + MINUTE) >= CLOSE_AFTER
+            )
             if closing:
                 drained = bucket + MINUTE
         report.completed_through, report.drained_through = min(completed, through), drained

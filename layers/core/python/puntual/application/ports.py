@@ -245,11 +245,18 @@ class Agenda(Protocol):
     ) -> tuple[Cursor, ...]:
         """The first cursors of a bucket, strongly consistent; empty means that it is empty.
 
-        Those `behind` a cursor come after all of its tenant at its instant. A row that cannot be
-        read is moved to quarantine.
+        Those `behind` a cursor come after all of its tenant at its instant, recovery cursors behind
+        all others. A row that cannot be read is moved to quarantine.
         """
 
-    def put(self, shard: int, cursors: Sequence[Cursor]) -> None: ...
+    def put(self, shard: int, cursors: Sequence[Cursor]) -> None:
+        """Put regular cursors."""
+
+    def recover(self, shard: int, cursor: Cursor) -> None:
+        """Put a recovery cursor, unless one of the same range has come further in its bucket.
+
+        Both answer for all that lies before their next slice, so the further one is enough.
+        """
 
     def delete(self, shard: int, cursors: Sequence[Cursor]) -> None: ...
 

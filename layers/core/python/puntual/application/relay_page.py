@@ -29,7 +29,7 @@ class RelayPage:
         sendings: dict[Lane, list[Sending]] = defaultdict(list)
         for planned in page.planned:
             message = message_of(planned, now=now)
-            delay = delay_until(planned.available_at, now=now)
+            delay = delay_until(message.starts_at, now=now)
             sendings[message.lane].append(Sending(message=message, delay=delay))
         refused = sum(len(self.lanes.send(lane, group)) for lane, group in sendings.items())
         if not refused:

@@ -1,13 +1,18 @@
 """What executor and undeliverable share: gather the facts, judge, write what the verdict says."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from puntual.application.catch_up_tokens import CatchUpTokens
+from puntual.application.derive_fires import AFTER_ALL_SUFFIXES
 from puntual.application.ports import Clock, IdSource, Lanes, Ledger, Schedules, Sending
+from puntual.domain.backlog import Before, backlog_reaches_back_to
 from puntual.domain.errors import Unavailable
 from puntual.domain.expression import Rule
+from puntual.domain.gate import BY_CATCH_UPS
+from puntual.domain.instant import MILLISECOND, text_of
 from puntual.domain.judgement import (
     LOST_RACES_MAX,
     STALLED_AFTER_PARKS,
@@ -18,18 +23,21 @@ from puntual.domain.judgement import (
     EndHolder,
     Forget,
     Park,
+    Recover,
     Standing,
     Verdict,
     Wait,
     before_head,
     before_row,
     judge,
+    needs_backlog,
     overlapped,
 )
+from puntual.domain.lane import Lane
 from puntual.domain.message import PARK_MAX, PARK_MIN, Message, delay_until
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.planning import is_last_fire
-from puntual.domain.run import Run, RunSwap, Unchanged
+from puntual.domain.run import Note, Run, RunSwap, Span, Unchanged
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 from puntual.domain.slot import Occupancy, SlotSwap
 
@@ -82,12 +90,16 @@ class SettleMessage:
     lanes: Lanes
     clock: Clock
     ids: IdSource
+    catch_up: CatchUpTokens
     versions: VersionCache = field(default_factory=VersionCache)
     judge_by_row: JudgeByRow = before_head
     judge_by_head: JudgeByHead = judge
 
-    def settle(self, message: Message, on_claim: OnClaim) -> Settled:
+    def settle(self, message: Message, on_claim: OnClaim, *, is_last: bool = False) -> Settled:
         """Judge a message until a verdict holds; `on_claim` gives None for a lost race.
+
+        `is_last` tells that its lane will not give it out again: however late, it is not made to
+        wait for another place in its backlog.
 
         Where a table or queue did not answer, it parks for a moment: a message that is merely kept
         comes back after the longest life of an executor. Raises `Unavailable` where not even
@@ -95,7 +107,7 @@ class SettleMessage:
         """
         try:
             for _ in range(LOST_RACES_MAX):
-                settled = self._once(message, on_claim)
+                settled = self._once(message, on_claim, is_last=is_last)
                 if settled is not None:
                     return settled
         except Unavailable:
@@ -105,13 +117,13 @@ class SettleMessage:
         parked = self.park(again, self.clock.now() + PARK_MIN, why="lost races")
         return replace(parked, stalled=lost_races >= STALLED_AFTER_PARKS)
 
-    def _once(self, message: Message, on_claim: OnClaim) -> Settled | None:
-        verdict, row, standing = self._judged(message)
+    def _once(
+        self, message: Message, on_claim: OnClaim, *, is_last: bool = False
+    ) -> Settled | None:
+        verdict, row, standing = self._judged(message, is_last=is_last)
         match verdict:
             case Park():
                 return self.park(message, verdict.until, why=verdict.why)
-            case Wait():
-                return self._wait(message, row, verdict)
             case Forget() | Drop():
                 return self._let_go(message, verdict, row, standing)
             case End():
@@ -120,6 +132,8 @@ class SettleMessage:
             case EndHolder():
                 holder = verdict.holder
                 self.swap(holder.run, seen=holder.seen, slot=verdict.slot)
+            case Wait() | Recover():
+                return self._held_back(message, row, verdict, on_claim)
             case AskAgain():
                 pass
             case Claim():
@@ -127,7 +141,9 @@ class SettleMessage:
                 return on_claim(message, row, verdict, standing)
         return None
 
-    def _judged(self, message: Message) -> tuple[Verdict, Run | None, Standing | None]:
+    def _judged(
+        self, message: Message, *, is_last: bool
+    ) -> tuple[Verdict, Run | None, Standing | None]:
         """Give the verdict, and the row and the head as far as they had to be read for it."""
         early = before_row(message, self.clock.now())
         if early is not None:
@@ -137,6 +153,11 @@ class SettleMessage:
         if by_row is not None:
             return by_row, row, None
         standing = self._standing(message.occurrence)
+        if needs_backlog(message, row, standing, standing.asked_at):
+            if is_last:
+                message = _granted(message, self.clock.now())
+            else:
+                standing = replace(standing, before=self._before(message, standing))
         return self.judge_by_head(message, row, standing, self.clock.now()), row, standing
 
     def swap(self, run: Run, *, seen: Run | None, slot: SlotSwap | None) -> Run | None:
@@ -148,6 +169,44 @@ class SettleMessage:
             slot = _signed_slot(slot, signed.write_id)
             won = self.ledger.swap_with_slot(slot, RunSwap(run=signed, seen=seen))
         return signed if won else None
+
+    def _held_back(
+        self, message: Message, row: Run | None, verdict: Wait | Recover, on_claim: OnClaim
+    ) -> Settled | None:
+        if isinstance(verdict, Wait):
+            return self._wait(message, row, verdict)
+        return self._recover(message, verdict, on_claim)
+
+    def _recover(self, message: Message, verdict: Recover, on_claim: OnClaim) -> Settled | None:
+        """Go on in the recovery lane, at once where it is there already and its turn has come."""
+        now = self.clock.now()
+        backlog_since = message.backlog_since or now
+        if verdict.until is not None:
+            waits = replace(message, lane=Lane.RECOVERY, backlog_since=backlog_since)
+            return self.park(waits, verdict.until, why=verdict.why)
+        turn = self.catch_up.reserve(message.occurrence.tenant)
+        granted = _granted(message, turn)
+        if message.lane is Lane.RECOVERY and turn <= self.clock.now():
+            return self._once(granted, on_claim)
+        return self.park(granted, turn, why=verdict.why)
+
+    def _before(self, message: Message, standing: Standing) -> Before:
+        """Read the rows before a late one's: as many as its backlog may have, and one."""
+        occurrence, version = message.occurrence, standing.version
+        first = backlog_reaches_back_to(message, version, standing.asked_at)
+        last = occurrence.scheduled_for - MILLISECOND
+        limit = version.policies.misfire.limit + 1
+        rows: Sequence[Run | Span | Note] = ()
+        if first <= last:
+            rows = self.ledger.between(
+                version.key,
+                first=text_of(first),
+                last=text_of(last) + AFTER_ALL_SUFFIXES,
+                limit=limit,
+                newest_first=True,
+            )
+        per_minute = self.catch_up.per_minute(occurrence.tenant)
+        return Before(rows=rows, cut=len(rows) == limit, per_minute=per_minute)
 
     def _wait(self, message: Message, row: Run | None, wait: Wait) -> Settled | None:
         """Take the waiting place and park; None for a lost race."""
@@ -285,6 +344,12 @@ class SettleMessage:
         if slot.running is None or slot.is_run_by(occurrence.id):
             return Occupancy(slot=slot, holder=None)
         return Occupancy(slot=slot, holder=self.ledger.read(slot.running.occurrence.key))
+
+
+def _granted(message: Message, turn: datetime) -> Message:
+    return replace(
+        message, lane=Lane.RECOVERY, held_until=turn, held_by=BY_CATCH_UPS, caught_up=True
+    )
 
 
 def _signed_slot(slot: SlotSwap, write_id: str) -> SlotSwap:

@@ -1,17 +1,20 @@
 """Show one occurrence of a schedule with its attempts."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from puntual.application.count_spans import CountSpans
 from puntual.application.derive_fires import DeriveFires
 from puntual.application.list_occurrences import NEXT_KEY, SPAN_ROWS_MAX
 from puntual.application.ports import Clock, Ledger, Schedules
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import DAY, MILLISECOND, in_calendar, instant_of, text_of
-from puntual.domain.occurrence import UnknownOccurrence
+from puntual.domain.occurrence import RunKey, UnknownOccurrence
 from puntual.domain.run import Span
 from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
+from puntual.domain.span_count import SpanCount
 from puntual.domain.timeline import Entry, Fire, covers
 
 _REF = re.compile(
@@ -37,6 +40,7 @@ def run_key_of(ref: str) -> tuple[datetime, str]:
 class ShownOccurrence:
     entry: Entry
     as_of: datetime
+    counts: Mapping[RunKey, SpanCount]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,7 @@ class ShowOccurrence:
     schedules: Schedules
     ledger: Ledger
     derive: DeriveFires
+    count: CountSpans
     clock: Clock
 
     def __call__(self, key: ScheduleKey, ref: str) -> ShownOccurrence:
@@ -58,11 +63,14 @@ class ShowOccurrence:
             raise UnknownSchedule(key)
         rows = self.ledger.between(key, first=run, last=run, limit=1)
         if rows:
-            return ShownOccurrence(entry=rows[0], as_of=now)
+            return self._shown(rows[0], now)
         fire = self._fire(head, instant, now) if run == text_of(instant) else None
         if fire is None:
             raise UnknownOccurrence(ref)
-        return ShownOccurrence(entry=self._span_around(key, fire, now) or fire, as_of=now)
+        return self._shown(self._span_around(key, fire, now) or fire, now)
+
+    def _shown(self, entry: Entry, now: datetime) -> ShownOccurrence:
+        return ShownOccurrence(entry=entry, as_of=now, counts=self.count([entry]))
 
     def _fire(self, head: Schedule, instant: datetime, now: datetime) -> Fire | None:
         derived = self.derive(head, after=instant - MILLISECOND, through=instant, limit=1, now=now)

@@ -11,14 +11,27 @@ from puntual.domain.tenant import ScheduleId, TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What is left of a range that was missed: through `last`, the oldest `left` fires run."""
+
+    last: datetime
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """The next fire of one schedule version; its bucket is the minute of `available_at`."""
+    """The next fire of one schedule version; its bucket is the minute of `available_at`.
+
+    A recovery cursor (P8) stands for the first fire of a missed range's next slice, and its
+    `available_at` is the minute in which that slice is due (E9).
+    """
 
     tenant: TenantId
     schedule: ScheduleId
     version: int
     scheduled_for: datetime
     available_at: datetime
+    recovery: Recovery | None = None
 
     @property
     def key(self) -> ScheduleKey:

@@ -11,6 +11,7 @@ BY_RUNNING = "held by running_max"
 BY_TARGET_RATE = "held by the target's per_minute"
 BY_TARGET_RUNNING = "held by the target's running"
 BY_SEATS = "held by the lane's seats"
+BY_CATCH_UPS = "held by catch_ups_per_minute"
 
 HOLD_FIRST = 2 * SECOND
 HOLD_MAX = 60 * SECOND

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from puntual.domain.backlog import (
+    Before,
+    is_backlog,
+    may_go_before_elders,
+    place_in_backlog,
+)
+from puntual.domain.budget import time_of
 from puntual.domain.callback import lapse_of
+from puntual.domain.catch_up import BEYOND_LIMIT, FORGOTTEN, TOO_LATE
 from puntual.domain.message import Message
 from puntual.domain.policies import ATTEMPTS_MAX, Misfire, Policies, RetryPolicy
 from puntual.domain.run import (
@@ -133,7 +141,15 @@ class AskAgain:
     """So much time has passed since the head was read that it must be read anew."""
 
 
-Verdict = Park | Forget | Drop | End | Claim | Wait | EndHolder | AskAgain
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recover:
+    """Go on in the recovery lane: from `until` on, or, if that is None, when a token is free."""
+
+    until: datetime | None
+    why: str
+
+
+Verdict = Park | Forget | Drop | End | Claim | Wait | EndHolder | AskAgain | Recover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +158,7 @@ class Standing:
 
     `until` is read strongly too where the head has moved on, and is None where it has not.
     `asked_at` is the clock just before the head was read. `occupancy` is read after the head, and
-    only for versions that need the slot.
+    only for versions that need the slot; `before` too, only for what `needs_backlog`.
     """
 
     asked_at: datetime
@@ -150,6 +166,7 @@ class Standing:
     version: ScheduleVersion
     until: datetime | None
     occupancy: Occupancy | None = None
+    before: Before | None = None
 
     @property
     def policies(self) -> Policies:
@@ -168,8 +185,8 @@ def before_row(message: Message, now: datetime) -> Park | None:
     """Judge by the message alone: nothing starts early on this clock."""
     if now < message.available_at:
         return Park(until=message.available_at, why="too early")
-    if message.held_until is not None and now < message.held_until:
-        return Park(until=message.held_until, why=message.held_by)
+    if now < message.starts_at:
+        return Park(until=message.starts_at, why=message.held_by)
     return None
 
 
@@ -223,7 +240,11 @@ def _by_head(message: Message, row: Run | None, standing: Standing, now: datetim
     if _is_superseded(message, row, standing):
         return Drop(note=None, why="superseded")
     if row is None:
-        return _missed(message, standing, now) or _first_claim(message, standing, now)
+        return (
+            _missed(message, standing, now)
+            or _recovered(message, standing, now)
+            or _first_claim(message, standing, now)
+        )
     enqueued_at = row.enqueued_at or message.enqueued_at
     return _by_own_row(replace(row, enqueued_at=enqueued_at), standing, now)
 
@@ -356,12 +377,18 @@ def _missed(message: Message, standing: Standing, now: datetime) -> End | AskAga
 def _missed_by(message: Message, standing: Standing, now: datetime) -> End | None:
     occurrence, misfire = message.occurrence, standing.policies.misfire
     if now - occurrence.scheduled_for > RUN_AGE_MAX:
-        return End(run=_rowless(message, RunState.MISSED, "older than the ledger remembers"))
+        return End(run=_rowless(message, RunState.MISSED, FORGOTTEN))
     late = now - message.available_at
     if not occurrence.is_regular or late <= misfire.after:
         return None
     if misfire.max_lateness is not None and late > misfire.max_lateness:
-        return End(run=_rowless(message, RunState.MISSED, "max_lateness"))
+        return End(run=_rowless(message, RunState.MISSED, TOO_LATE))
+    return _missed_by_policy(message, standing, now)
+
+
+def _missed_by_policy(message: Message, standing: Standing, now: datetime) -> End | None:
+    """What Puntual itself held back is late from then on; only `max_lateness` counts the wait."""
+    occurrence, misfire = message.occurrence, standing.policies.misfire
     spared = now - message.starts_at <= misfire.after or standing.has_waiting(message)
     match misfire.policy:
         case Misfire.SKIP if not spared:
@@ -373,6 +400,35 @@ def _missed_by(message: Message, standing: Standing, now: datetime) -> End | Non
     return None
 
 
+def needs_backlog(message: Message, row: Run | None, standing: Standing, now: datetime) -> bool:
+    """Tell whether the rows before a message's have a say in its verdict."""
+    return (
+        row is None
+        and is_backlog(message, standing.policies.misfire, now)
+        and not standing.has_waiting(message)
+    )
+
+
+def _recovered(
+    message: Message, standing: Standing, now: datetime
+) -> End | Recover | AskAgain | None:
+    """Find a late one's place in its backlog: beyond the limit, behind its elders, or next."""
+    if not needs_backlog(message, None, standing, now):
+        return None
+    before, misfire = standing.before, standing.policies.misfire
+    if before is None or not needs_backlog(message, None, standing, standing.asked_at):
+        # It has become late, or later, since the head and the rows were read.
+        return AskAgain()
+    place = place_in_backlog(message, standing.version, before, now)
+    if place.exceeds(misfire.limit):
+        return End(run=_rowless(message, RunState.MISSED, BEYOND_LIMIT))
+    waits = place.elders and not may_go_before_elders(message, place, before.per_minute, now)
+    if waits:
+        wait = time_of(place.elders, before.per_minute)
+        return Recover(until=now + wait, why="elders first")
+    return Recover(until=None, why="catches up")
+
+
 def _rowless(message: Message, state: RunState, reason: str) -> Run:
     return Run(
         occurrence=message.occurrence,
@@ -382,6 +438,7 @@ def _rowless(message: Message, state: RunState, reason: str) -> Run:
         authorised_version=message.authorised_version,
         held_until=message.held_until,
         held_by=message.held_by,
+        caught_up=message.caught_up,
         reason=reason,
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from puntual.domain.gate import BY_CATCH_UPS
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import Occurrence
 from puntual.domain.page import Planned
@@ -30,8 +31,10 @@ class Message:
 
     `enqueued_at` is when it first was visible in its lane while due; parking keeps it. `round` is
     the one that it was sent for. A gate that held it says until when, who it was, and the `holds`
-    since an attempt was last had; `tokens` names the budgets that it holds a token of, and need not
-    draw from again. `blocked_since` is when a breaker first held this attempt.
+    since an attempt was last had, and it is no later for that; `tokens` names the budgets that it
+    holds a token of, and need not draw from again. `blocked_since` is when a breaker first held
+    this attempt. It is `caught_up` once it was granted a place among the missed fires that run;
+    before, it is in a backlog since `backlog_since`, where its elders go first.
     """
 
     occurrence: Occurrence
@@ -47,6 +50,8 @@ class Message:
     holds: int = 0
     tokens: tuple[str, ...] = ()
     blocked_since: datetime | None = None
+    caught_up: bool = False
+    backlog_since: datetime | None = None
 
     @property
     def starts_at(self) -> datetime:
@@ -96,6 +101,9 @@ def message_of(planned: Planned, *, now: datetime) -> Message:
         lane=planned.lane_at(now),
         authorised_version=planned.authorised_version,
         round=planned.round,
+        held_until=planned.caught_up_at,
+        held_by=BY_CATCH_UPS if planned.caught_up_at else "",
+        caught_up=planned.caught_up_at is not None,
     )
 
 

@@ -15,6 +15,7 @@ class Planned:
     """An occurrence on its way to a lane; late by more than `misfire_after` it goes to recovery.
 
     So do a backfill's and every `round` that a replay opened, however young: new work comes first.
+    `caught_up_at` is from when on it may run as one of a missed range.
     """
 
     occurrence: Occurrence
@@ -23,6 +24,7 @@ class Planned:
     flexible: bool = False
     authorised_version: int | None = None
     round: int = 0
+    caught_up_at: datetime | None = None
 
     def lane_at(self, now: datetime) -> Lane:
         is_old_work = self.round > 0 or self.occurrence.kind is Kind.BACKFILL

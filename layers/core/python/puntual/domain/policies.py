@@ -16,6 +16,10 @@ RUNS_MAX = 10_000
 
 MISFIRE_AFTER_DEFAULT = timedelta(seconds=60)
 
+CATCH_UP_LIMIT_DEFAULT = 100
+CATCH_UP_LIMIT_MAX = 1_000
+"""Missed fires that one outage may have made up for: each is a run of its own."""
+
 HEARTBEAT_MIN = timedelta(minutes=1)
 HEARTBEAT_MAX = timedelta(hours=1)
 HEARTBEAT_DEFAULT = timedelta(minutes=2)
@@ -27,6 +31,7 @@ MAX_DURATION_DEFAULT = timedelta(hours=2)
 class Misfire(StrEnum):
     SKIP = "skip"
     FIRE_ONCE = "fire_once"
+    CATCH_UP = "catch_up"
 
 
 class Overlap(StrEnum):
@@ -47,11 +52,15 @@ class Completion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisfirePolicy:
-    """What becomes of fires that are found later than `after`; none runs beyond `max_lateness`."""
+    """What becomes of fires that are found later than `after`; none runs beyond `max_lateness`.
+
+    Under `catch_up` the oldest `limit` of them run.
+    """
 
     policy: Misfire = Misfire.FIRE_ONCE
     after: timedelta = MISFIRE_AFTER_DEFAULT
     max_lateness: timedelta | None = None
+    limit: int = CATCH_UP_LIMIT_DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

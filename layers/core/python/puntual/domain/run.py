@@ -59,6 +59,7 @@ class Run:
     What a caller asked for is RETRY_WAIT without an attempt until it is claimed.
     `cancel_requested` by an occurrence under `cancel_running` that waits for this one's end (E7).
     `held_until` and `held_by` tell which gate held its first attempt last, and until when.
+    `caught_up` tells that it was late and took one of the places that `catch_up` has.
     `write_id` names the write that made it so (P9). `died_at` is when it became DEAD. `requests`
     are the marks of those that opened its rounds and may be repeated, the newest last.
     """
@@ -76,6 +77,7 @@ class Run:
     cancel_requested: bool = False
     held_until: datetime | None = None
     held_by: str = ""
+    caught_up: bool = False
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
     died_at: datetime | None = None
