@@ -73,6 +73,7 @@ from tests.gates import GatePorts, gates_of
 
 SCHEDULES = 1_000
 EXECUTED = 50
+TENANTS = 40
 HOURS_A_DAY = 24
 MINUTES_OF_HOUR = 60
 SHARD = 0
@@ -248,7 +249,7 @@ def versions_due(*, shared: bool) -> list[ScheduleVersion]:
     )
     return [
         a_version(
-            tenant=f"tenant-{number % 40:04d}",
+            tenant=f"tenant-{number % TENANTS:04d}",
             schedule=f"invoices-{_chosen(number)}",
             rule=replace(rule, anchor=FIRE - timedelta(days=2)),
         )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from puntual.application.announced import Announced
 from puntual.application.catch_up_tokens import CatchUpTokens
-from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.control_plane import ControlPlane, Wiring, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.plan_cursors import PlanCursors
@@ -105,19 +105,21 @@ class World:
             horizon=HORIZON,
         )
         return control_plane_of(
-            schedules=schedules,
-            tenants=self.tenants,
-            ledger=ledger,
-            requests=self.requests,
-            budgets=self.budgets,
-            announced=announced,
-            clock=self.clock,
-            ids=self.ids,
-            limits=LIMITS,
-            retention=RETENTION,
-            deliver=self.deliver,
-            import_threads=1,
-            catch_up=self.catch_up,
+            Wiring(
+                schedules=schedules,
+                tenants=self.tenants,
+                ledger=ledger,
+                requests=self.requests,
+                budgets=self.budgets,
+                announced=announced,
+                clock=self.clock,
+                ids=self.ids,
+                limits=LIMITS,
+                retention=RETENTION,
+                deliver=self.deliver,
+                import_threads=1,
+                catch_up=self.catch_up,
+            )
         )
 
     def created(

@@ -205,7 +205,7 @@ def occurrence_document(
                 "reason": VOIDED if entry.voided else "",
             }
         case Run():
-            return run_document(entry)
+            return {**run_document(entry), "state": state}
         case _:
             assert_never(entry)
 

@@ -8,6 +8,7 @@ from bench.costs import (
     EXECUTION_WRITE_UNITS_MAX,
     PLANNING_WRITE_UNITS_MAX,
     SCHEDULES,
+    TENANTS,
     callbacks,
     execution,
     planning,
@@ -31,13 +32,14 @@ def test_planning_and_relaying_stay_within_their_budgets(shared: bool) -> None: 
 def test_executing_stays_within_its_budget() -> None:
     bill = execution()
     assert bill.write_units / EXECUTED <= EXECUTION_WRITE_UNITS_MAX
-    assert bill.calls == {"GetItem": 2 * EXECUTED, "PutItem": 2 * EXECUTED}
+    assert bill.calls == {"GetItem": 2 * EXECUTED + TENANTS, "PutItem": 2 * EXECUTED}, "breakers"
 
 
 def test_a_slot_costs_its_transactions_and_one_read_and_only_those_that_have_one() -> None:
     bill = execution(Overlap.QUEUE_ONE)
     assert bill.write_units / EXECUTED == 8, "two transactions of two rows, each billed twice"
-    assert bill.calls == {"GetItem": 3 * EXECUTED, "TransactWriteItems": 2 * EXECUTED}
+    reads = 3 * EXECUTED + TENANTS
+    assert bill.calls == {"GetItem": reads, "TransactWriteItems": 2 * EXECUTED}
 
 
 @pytest.mark.parametrize(("keyed", "units"), [(False, 3), (True, 4)])

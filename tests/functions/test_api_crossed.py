@@ -28,6 +28,10 @@ QUERIES = {CATCH_UP_PREVIEW: {"from": "2026-11-30T09:00:00Z"}}
 BODIES: dict[tuple[str, str], object] = {
     ("PUT", "/v1/tenants/<tenant>/schedules/<schedule>"): DEFINITION,
     ("PATCH", "/v1/tenants/<tenant>/schedules/<schedule>"): {"payload": 1},
+    ("POST", "/v1/tenants/<tenant>/schedules/<schedule>/backfill"): {
+        "from": "2026-11-29T09:00:00Z",
+        "until": "2026-11-30T09:00:00Z",
+    },
     ("POST", "/v1/tenants/<tenant>/schedules/<schedule>/occurrences/<occurrence>/replay"): {},
 }
 """The right body of a route that takes one: with a wrong one, nothing would be tried."""

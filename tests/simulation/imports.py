@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from puntual.application.announced import Announced
-from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.control_plane import ControlPlane, Wiring, control_plane_of
 from puntual.application.import_schedule import ImportSchedule, Mode
 from puntual.application.import_schedules import (
     Asked,
@@ -165,25 +165,27 @@ def _plane(world: World, hostility: Hostility, parts: Parts) -> ControlPlane:
         clock=world.clock,
     )
     plane = control_plane_of(
-        schedules=schedules,
-        tenants=world.tenants,
-        budgets=world.budgets,
-        requests=world.requests,
-        ledger=ledger,
-        announced=Announced(
-            shards=HostileShards(world.shards, hostility),
-            plan_cursors=plan_cursors,
+        Wiring(
+            schedules=schedules,
+            tenants=world.tenants,
+            budgets=world.budgets,
+            requests=world.requests,
+            ledger=ledger,
+            announced=Announced(
+                shards=HostileShards(world.shards, hostility),
+                plan_cursors=plan_cursors,
+                clock=world.clock,
+                shard_count=4,
+                horizon=HORIZON,
+            ),
             clock=world.clock,
-            shard_count=4,
-            horizon=HORIZON,
-        ),
-        clock=world.clock,
-        ids=world.ids,
-        limits=LIMITS,
-        retention=RETENTION,
-        deliver=world.deliver,
-        import_threads=1,
-        catch_up=world.catch_up,
+            ids=world.ids,
+            limits=LIMITS,
+            retention=RETENTION,
+            deliver=world.deliver,
+            import_threads=1,
+            catch_up=world.catch_up,
+        )
     )
     files, lines = plane.import_schedules, plane.import_schedules.import_schedule
     return replace(

@@ -9,7 +9,7 @@ from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.bury_message import BuryMessage
 from puntual.application.catch_up_tokens import CatchUpTokens
-from puntual.application.control_plane import control_plane_of
+from puntual.application.control_plane import Wiring, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
@@ -340,25 +340,27 @@ class World:
             horizon=HORIZON,
         )
         self.api = control_plane_of(
-            schedules=schedules,
-            tenants=self.fake_tenants,
-            ledger=ledger,
-            requests=HostileRequests(self.fake_requests, io),
-            budgets=HostileBudgets(self.fake_budgets, io),
-            announced=announced,
-            clock=clock,
-            ids=ids,
-            limits=LIMITS,
-            deliver=DeliverOccurrence(
+            Wiring(
+                schedules=schedules,
                 tenants=self.fake_tenants,
-                root_secret=FixedRootSecret(),
-                webhooks=ScriptedTargets(),
-                aws=ScriptedTargets(),
+                ledger=ledger,
+                requests=HostileRequests(self.fake_requests, io),
+                budgets=HostileBudgets(self.fake_budgets, io),
+                announced=announced,
                 clock=clock,
-            ),
-            retention=RETENTION_MIN,
-            import_threads=1,
-            catch_up=catch_up,
+                ids=ids,
+                limits=LIMITS,
+                deliver=DeliverOccurrence(
+                    tenants=self.fake_tenants,
+                    root_secret=FixedRootSecret(),
+                    webhooks=ScriptedTargets(),
+                    aws=ScriptedTargets(),
+                    clock=clock,
+                ),
+                retention=RETENTION_MIN,
+                import_threads=1,
+                catch_up=catch_up,
+            )
         )
         self.api = replays_judged_by(self.api, parts.why_not_replayable)
         self.api = asking_by(self.api, parts.send_request, parts.backfill)

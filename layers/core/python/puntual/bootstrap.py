@@ -45,7 +45,7 @@ from puntual.application.announced import Announced
 from puntual.application.bury_message import BuryMessage
 from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.circuit_breakers import CircuitBreakers
-from puntual.application.control_plane import ControlPlane, control_plane_of
+from puntual.application.control_plane import ControlPlane, Wiring, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
@@ -591,19 +591,21 @@ def limits() -> Limits:
 @cache
 def control_plane() -> ControlPlane:
     return control_plane_of(
-        schedules=schedules(),
-        tenants=tenants(),
-        ledger=ledger(),
-        requests=requests(),
-        budgets=budgets(),
-        announced=announced(),
-        clock=clock(),
-        ids=ids(),
-        limits=limits(),
-        retention=settings().retention,
-        deliver=_targets(tries=TRIED_TARGET_TRIES_MAX),
-        import_threads=IMPORT_THREADS,
-        catch_up=catch_up_tokens(),
+        Wiring(
+            schedules=schedules(),
+            tenants=tenants(),
+            ledger=ledger(),
+            requests=requests(),
+            budgets=budgets(),
+            announced=announced(),
+            clock=clock(),
+            ids=ids(),
+            limits=limits(),
+            retention=settings().retention,
+            deliver=_targets(tries=TRIED_TARGET_TRIES_MAX),
+            import_threads=IMPORT_THREADS,
+            catch_up=catch_up_tokens(),
+        )
     )
 
 

@@ -86,74 +86,128 @@ class ControlPlane:
     export_schedules: ExportSchedules
 
 
-def control_plane_of(  # noqa: PLR0913 the ports, each by its name
-    *,
-    schedules: Schedules,
-    tenants: Tenants,
-    ledger: Ledger,
-    requests: Requests,
-    budgets: Budgets,
-    announced: Announced,
-    clock: Clock,
-    ids: IdSource,
-    limits: Limits,
-    retention: timedelta,
-    deliver: DeliverOccurrence,
-    import_threads: int,
-    catch_up: CatchUpTokens,
-) -> ControlPlane:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """What the use cases stand on: the ports, and the parts that several of them share."""
+
+    schedules: Schedules
+    tenants: Tenants
+    ledger: Ledger
+    requests: Requests
+    budgets: Budgets
+    announced: Announced
+    clock: Clock
+    ids: IdSource
+    limits: Limits
+    retention: timedelta
+    deliver: DeliverOccurrence
+    import_threads: int
+    catch_up: CatchUpTokens
+
+    @property
+    def advance(self) -> AdvanceSchedule:
+        return AdvanceSchedule(schedules=self.schedules, announced=self.announced, clock=self.clock)
+
+    @property
+    def derive(self) -> DeriveFires:
+        return DeriveFires(schedules=self.schedules, retention=self.retention)
+
+    @property
+    def count(self) -> CountSpans:
+        return CountSpans(schedules=self.schedules, ledger=self.ledger)
+
+    @property
+    def draw(self) -> DrawTokens:
+        return DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids)
+
+    @property
+    def reopen(self) -> ReopenOccurrence:
+        return ReopenOccurrence(
+            ledger=self.ledger, announced=self.announced, clock=self.clock, ids=self.ids
+        )
+
+    @property
+    def send(self) -> SendRequest:
+        return SendRequest(
+            schedules=self.schedules,
+            requests=self.requests,
+            outbox=self.announced.plan_cursors.outbox,
+            ledger=self.ledger,
+            announced=self.announced,
+            clock=self.clock,
+            ids=self.ids,
+        )
+
+    @property
+    def create_schedule(self) -> CreateSchedule:
+        return CreateSchedule(
+            schedules=self.schedules,
+            tenants=self.tenants,
+            announced=self.announced,
+            clock=self.clock,
+            ids=self.ids,
+            limits=self.limits,
+        )
+
+    @property
+    def change_schedule(self) -> ChangeSchedule:
+        return ChangeSchedule(tenants=self.tenants, advance=self.advance, limits=self.limits)
+
+    @property
+    def show_occurrence(self) -> ShowOccurrence:
+        return ShowOccurrence(
+            schedules=self.schedules,
+            ledger=self.ledger,
+            derive=self.derive,
+            count=self.count,
+            clock=self.clock,
+        )
+
+    @property
+    def import_schedules(self) -> ImportSchedules:
+        return ImportSchedules(
+            import_schedule=ImportSchedule(
+                create=self.create_schedule,
+                change=self.change_schedule,
+                schedules=self.schedules,
+                clock=self.clock,
+                limits=self.limits,
+            ),
+            schedules=self.schedules,
+            tenants=self.tenants,
+            clock=self.clock,
+            threads=self.import_threads,
+        )
+
+
+def control_plane_of(wiring: Wiring) -> ControlPlane:
     """Wire the use cases on their ports."""
-    advance = AdvanceSchedule(schedules=schedules, announced=announced, clock=clock)
-    derive = DeriveFires(schedules=schedules, retention=retention)
-    count = CountSpans(schedules=schedules, ledger=ledger)
-    show_occurrence = ShowOccurrence(
-        schedules=schedules, ledger=ledger, derive=derive, count=count, clock=clock
-    )
-    reopen = ReopenOccurrence(ledger=ledger, announced=announced, clock=clock, ids=ids)
-    draw = DrawTokens(budgets=budgets, clock=clock, ids=ids)
-    send = SendRequest(
-        schedules=schedules,
-        requests=requests,
-        outbox=announced.plan_cursors.outbox,
-        ledger=ledger,
-        announced=announced,
-        clock=clock,
-        ids=ids,
-    )
-    create = CreateSchedule(
-        schedules=schedules,
-        tenants=tenants,
-        announced=announced,
-        clock=clock,
-        ids=ids,
-        limits=limits,
-    )
-    change = ChangeSchedule(tenants=tenants, advance=advance, limits=limits)
+    schedules, tenants, ledger = wiring.schedules, wiring.tenants, wiring.ledger
+    clock, limits, advance = wiring.clock, wiring.limits, wiring.advance
+    derive, draw, secret = wiring.derive, wiring.draw, wiring.deliver.root_secret
+    show, reopen = wiring.show_occurrence, wiring.reopen
     return ControlPlane(
         environment=limits.environment,
         admit_caller=AdmitCaller(tenants=tenants, clock=clock),
-        create_schedule=create,
+        create_schedule=wiring.create_schedule,
         show_schedule=ShowSchedule(schedules=schedules, clock=clock),
         list_schedules=ListSchedules(schedules=schedules, tenants=tenants, clock=clock),
-        change_schedule=change,
+        change_schedule=wiring.change_schedule,
         pause_schedule=PauseSchedule(advance=advance),
         resume_schedule=ResumeSchedule(advance=advance, limits=limits),
         cancel_schedule=CancelSchedule(
-            schedules=schedules,
-            ledger=ledger,
-            shards=announced.shards,
-            advance=advance,
+            schedules=schedules, ledger=ledger, shards=wiring.announced.shards, advance=advance
         ),
-        trigger_schedule=TriggerSchedule(send=send),
+        trigger_schedule=TriggerSchedule(send=wiring.send),
         backfill_schedule=BackfillSchedule(
-            tenants=tenants, ledger=ledger, derive=derive, draw=draw, send=send
+            tenants=tenants, ledger=ledger, derive=derive, draw=draw, send=wiring.send
         ),
         list_occurrences=ListOccurrences(
-            schedules=schedules, ledger=ledger, derive=derive, count=count, clock=clock
+            schedules=schedules, ledger=ledger, derive=derive, count=wiring.count, clock=clock
         ),
-        show_occurrence=show_occurrence,
+        show_occurrence=show,
         replay_occurrence=ReplayOccurrence(
-            schedules=schedules, show=show_occurrence, reopen=reopen, clock=clock
+            schedules=schedules, show=show, reopen=reopen, clock=clock
         ),
         list_dead_letters=ListDeadLetters(tenants=tenants, ledger=ledger),
         replay_dead_letters=ReplayDeadLetters(
@@ -166,23 +220,17 @@ def control_plane_of(  # noqa: PLR0913 the ports, each by its name
         ),
         preview_rule=PreviewRule(tenants=tenants, clock=clock, limits=limits),
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
-        preview_catch_up=PreviewCatchUp(schedules=schedules, tokens=catch_up, clock=clock),
+        preview_catch_up=PreviewCatchUp(schedules=schedules, tokens=wiring.catch_up, clock=clock),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
         list_tenants=ListTenants(tenants=tenants),
-        show_usage=ShowUsage(tenants=tenants, budgets=budgets, clock=clock),
+        show_usage=ShowUsage(tenants=tenants, budgets=wiring.budgets, clock=clock),
         forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),
-        show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
-        rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=deliver.root_secret),
-        try_target=TryTarget(tenants=tenants, deliver=deliver, clock=clock, ids=ids, limits=limits),
-        import_schedules=ImportSchedules(
-            import_schedule=ImportSchedule(
-                create=create, change=change, schedules=schedules, clock=clock, limits=limits
-            ),
-            schedules=schedules,
-            tenants=tenants,
-            clock=clock,
-            threads=import_threads,
+        show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=secret),
+        rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=secret),
+        try_target=TryTarget(
+            tenants=tenants, deliver=wiring.deliver, clock=clock, ids=wiring.ids, limits=limits
         ),
+        import_schedules=wiring.import_schedules,
         export_schedules=ExportSchedules(schedules=schedules, tenants=tenants, clock=clock),
     )
