@@ -18,7 +18,9 @@ from tests.fakes.in_memory_budgets import InMemoryBudgets
 
 KEY = BudgetKey(tenant=TENANT, name=FIRES)
 FIRST = Budget(key=KEY, taken_through=NINE + timedelta(microseconds=1), held=3, write_id="one")
-SECOND = Budget(key=KEY, taken_through=NINE + timedelta(minutes=1), held=4, write_id="two")
+SECOND = Budget(
+    key=KEY, taken_through=NINE + timedelta(minutes=1), per_minute=6, held=4, write_id="two"
+)
 
 
 @pytest.fixture
