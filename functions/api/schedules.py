@@ -17,8 +17,8 @@ from functions.api.create_once import create_once
 from functions.api.desk import author_of, check_query, desk_of, key_of, new_router, path_of
 from functions.api.models import CreateBody, DefinitionBody, definition_document, merge_patched
 from functions.api.requests import (
-    check_no_body,
     Malformed,
+    check_no_body,
     idempotency_key,
     required_version,
     seen_version,

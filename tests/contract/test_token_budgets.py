@@ -65,6 +65,16 @@ def test_p9_a_write_that_the_sdk_repeats_is_our_own(aws: Aws) -> None:
         assert aws.world.budgets.swap(SECOND, seen=FIRST)
 
 
+def test_a_row_that_does_not_note_its_rate_is_read(aws: Aws) -> None:
+    assert aws.world.budgets.swap(SECOND, seen=aws.world.budgets.read(KEY))
+    aws.dynamodb.update_item(
+        TableName="tenants",
+        Key={"tenant": {"S": TENANT}, "item": {"S": f"budget#{FIRES}"}},
+        UpdateExpression="REMOVE per_minute",
+    )
+    assert aws.world.budgets.read(KEY) == replace(SECOND, per_minute=0)
+
+
 def test_p9_tokens_are_taken_once_though_the_write_is_repeated() -> None:
     hostility = Hostility(source=random.Random(7), rates=Rates(repeated=1))
     budgets = HostileBudgets(InMemoryBudgets(), hostility)

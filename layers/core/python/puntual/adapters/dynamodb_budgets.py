@@ -26,7 +26,8 @@ class DynamoDbBudgets:
         return Budget(
             key=key,
             taken_through=instant_of(row["taken_through"]["S"]),
-            per_minute=int(row["per_minute"]["N"]),
+            # A release that did not note it may still be drawing during a deployment.
+            per_minute=int(row["per_minute"]["N"]) if "per_minute" in row else 0,
             held=int(row["held"]["N"]),
             write_id=row["write_id"]["S"],
         )
