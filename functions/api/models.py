@@ -349,7 +349,7 @@ class QuotasBody(Body):
         )
 
 
-class TriggerBody(Body):
+class EmptyBody(Body):
     """Nothing can be said but when it is said."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from functions.api.models import FIELD_LENGTH_MAX
+from functions.api.models import FIELD_LENGTH_MAX, EmptyBody
 from functions.api.problems import PreconditionMissing
 from puntual.application.import_schedules import FileTooLarge
 from puntual.domain.definition import check_depth
@@ -62,6 +62,11 @@ def json_object(text: str) -> dict[str, Any]:
     for name, member in value.items():
         check_depth(name[:FIELD_LENGTH_MAX], member)
     return value
+
+
+def check_no_body(router: APIGatewayRouter) -> None:
+    """Refuse what nobody reads; raises `Rejected`, and ValidationError for what is no object."""
+    EmptyBody.model_validate(router.current_event.json_body or {})
 
 
 def unpacked_body(router: APIGatewayRouter, *, bytes_max: int) -> bytes:

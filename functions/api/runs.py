@@ -9,8 +9,8 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from functions.api.answers import answer, asked_document, backfill_document
 from functions.api.desk import check_query, desk_of, key_of, new_router, path_of
-from functions.api.models import BackfillBody, TriggerBody
-from functions.api.requests import idempotency_key, seen_version
+from functions.api.models import BackfillBody
+from functions.api.requests import check_no_body, idempotency_key, seen_version
 from functions.api.schedules import SCHEDULE
 from puntual.application.create_schedule import Request
 
@@ -27,7 +27,7 @@ router = new_router()
 @router.post(TRIGGER)
 def trigger(tenant: str, schedule: str) -> Response[str]:
     check_query(router)
-    TriggerBody.model_validate(router.current_event.json_body or {})
+    check_no_body(router)
     asked = desk_of(router).plane.trigger_schedule(
         key_of(tenant, schedule), seen=seen_version(router), request=_request(router, TRIGGERS)
     )

@@ -18,6 +18,7 @@ from functions.api.desk import author_of, check_query, desk_of, key_of, new_rout
 from functions.api.models import CreateBody, DefinitionBody, definition_document, merge_patched
 from functions.api.requests import (
     Malformed,
+    check_no_body,
     idempotency_key,
     required_version,
     seen_version,
@@ -133,6 +134,7 @@ def patch(tenant: str, schedule: str, dry_run: DryRun = "false") -> Response[str
 @router.post(f"{SCHEDULE}/pause")
 def pause(tenant: str, schedule: str) -> Response[str]:
     check_query(router)
+    check_no_body(router)
     return schedule_answer(
         desk_of(router).plane.pause_schedule(
             key_of(tenant, schedule), author=author_of(router), seen=seen_version(router)
@@ -143,6 +145,7 @@ def pause(tenant: str, schedule: str) -> Response[str]:
 @router.post(f"{SCHEDULE}/resume")
 def resume(tenant: str, schedule: str) -> Response[str]:
     check_query(router)
+    check_no_body(router)
     return schedule_answer(
         desk_of(router).plane.resume_schedule(
             key_of(tenant, schedule), author=author_of(router), seen=seen_version(router)

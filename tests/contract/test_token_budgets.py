@@ -18,7 +18,9 @@ from tests.fakes.in_memory_budgets import InMemoryBudgets
 
 KEY = BudgetKey(tenant=TENANT, name=FIRES)
 FIRST = Budget(key=KEY, taken_through=NINE + timedelta(microseconds=1), held=3, write_id="one")
-SECOND = Budget(key=KEY, taken_through=NINE + timedelta(minutes=1), held=4, write_id="two")
+SECOND = Budget(
+    key=KEY, taken_through=NINE + timedelta(minutes=1), per_minute=6, held=4, write_id="two"
+)
 
 
 @pytest.fixture
@@ -61,6 +63,16 @@ def test_p9_a_write_that_the_sdk_repeats_is_our_own(aws: Aws) -> None:
         assert aws.world.budgets.swap(FIRST, seen=seen)
     with repeating(aws.dynamodb, "UpdateItem"):
         assert aws.world.budgets.swap(SECOND, seen=FIRST)
+
+
+def test_a_row_that_does_not_note_its_rate_is_read(aws: Aws) -> None:
+    assert aws.world.budgets.swap(SECOND, seen=aws.world.budgets.read(KEY))
+    aws.dynamodb.update_item(
+        TableName="tenants",
+        Key={"tenant": {"S": TENANT}, "item": {"S": f"budget#{FIRES}"}},
+        UpdateExpression="REMOVE per_minute",
+    )
+    assert aws.world.budgets.read(KEY) == replace(SECOND, per_minute=0)
 
 
 def test_p9_tokens_are_taken_once_though_the_write_is_repeated() -> None:

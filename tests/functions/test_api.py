@@ -797,6 +797,15 @@ def test_a_schedule_is_paused_and_resumed_as_often_as_one_likes(api: Api) -> Non
         assert (answer.status, answer.body["state"], answer.headers["ETag"]) == (200, state, etag)
 
 
+@pytest.mark.parametrize("ending", ["/pause", "/resume"])
+def test_a_pause_and_a_resume_take_no_body(api: Api, ending: str) -> None:
+    created(api)
+    before = api.world.writes()
+    entry = error(api.call("POST", SCHEDULE + ending, {"until": "2026-12-01T00:00:00Z"}), 400)
+    assert (entry["field"], entry["allowed"]) == ("until", "nothing")
+    assert api.world.writes() == before
+
+
 def test_a_cancel_says_what_it_met_and_may_be_repeated(api: Api) -> None:
     created(api, expression="rate(1 minute)")
     key = ScheduleKey(tenant=a_tenant().tenant, schedule=a_run().occurrence.schedule)

@@ -239,3 +239,20 @@ def test_blocks_keep_to_the_rate_too(per_minute: int, waits: list[timedelta]) ->
         for count, ended in enumerate(instants[start:], start=1):
             window = ended - begun + INSTANT_STEP
             assert count <= window * per_minute / MINUTE + burst_of(per_minute)
+
+
+def test_who_comes_after_a_raise_does_not_wait_behind_those_who_came_before_it() -> None:
+    budget, _ = reserve(WHOLE, 1, 10_000, NINE)
+    assert waiting_in(budget, 600, NINE) == 9_999
+    raised, first_at = reserve(budget, 600, 30, NINE)
+    assert first_at == NINE
+    assert reserve(raised, 600, 1, NINE)[1] == after(3)
+    assert reserve_block(budget, 600, 1, NINE, held=0)[1].first == NINE
+    assert take_up_to(budget, 600, 20, NINE, after(1))[1] == 11
+
+
+def test_who_comes_after_a_limit_was_lowered_waits_behind_those_who_came_before_it() -> None:
+    budget, _ = reserve(WHOLE, 600, 600, NINE)
+    lowered, first_at = reserve(budget, 6, 1, NINE)
+    assert first_at > after(55)
+    assert reserve(lowered, 6, 1, NINE)[1] == first_at + timedelta(seconds=10)

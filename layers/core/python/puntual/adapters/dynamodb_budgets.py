@@ -26,6 +26,8 @@ class DynamoDbBudgets:
         return Budget(
             key=key,
             taken_through=instant_of(row["taken_through"]["S"]),
+            # A release that did not note it may still be drawing during a deployment.
+            per_minute=int(row["per_minute"]["N"]) if "per_minute" in row else 0,
             held=int(row["held"]["N"]),
             write_id=row["write_id"]["S"],
         )
@@ -33,6 +35,7 @@ class DynamoDbBudgets:
     def swap(self, budget: Budget, *, seen: Budget) -> bool:
         values: Item = {
             "taken_through": {"S": brief_text_of(budget.taken_through)},
+            "per_minute": {"N": str(budget.per_minute)},
             "held": {"N": str(budget.held)},
         }
         with unavailable_if_transient("draw from a budget"):

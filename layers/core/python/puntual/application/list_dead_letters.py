@@ -5,7 +5,7 @@ from datetime import datetime
 
 from puntual.application.ports import Ledger, Tenants
 from puntual.domain.errors import Rejected
-from puntual.domain.instant import in_calendar, text_of
+from puntual.domain.instant import FIRST_INSTANT, in_calendar, text_of
 from puntual.domain.page_token import ForeignPageToken, page_token, position_of
 from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.run import Run
@@ -58,7 +58,7 @@ def place_of(token: str | None, tenant: TenantId, which: DeadLetterFilter) -> st
         return None
     (before,) = position_of(token, listing=_listing(tenant, which), length=1)
     # The index takes no range that ends before it begins, nor text that UTF-8 cannot carry.
-    if not before.isascii() or before < _text(which.since) or not before:
+    if not before.isascii() or before < text_of(which.since or FIRST_INSTANT):
         raise ForeignPageToken(token)
     return before
 

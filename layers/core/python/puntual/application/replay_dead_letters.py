@@ -14,6 +14,7 @@ from puntual.domain.budget import CATCH_UPS, BudgetKey, time_of
 from puntual.domain.errors import Rejected, Unavailable
 from puntual.domain.instant import truncated_to_millisecond
 from puntual.domain.occurrence import RunKey
+from puntual.domain.page_token import ForeignPageToken
 from puntual.domain.replay import REPLAYS_MAX, DeadLetterFilter
 from puntual.domain.run import Run
 from puntual.domain.schedule import Schedule, ScheduleKey
@@ -81,7 +82,7 @@ class ReplayDeadLetters:
         """
         started_at = self.clock.now()
         check_filter(which)
-        before = place_of(token, tenant, which)
+        before = _resumed_at(token, tenant, which)
         registered = self._registered(tenant)
         page = self.ledger.dead(tenant, which, before=before, limit=limit)
         keys = [run.occurrence.key for run in page.runs]
@@ -109,7 +110,7 @@ class ReplayDeadLetters:
         if not 0 < len(refs) <= REPLAYS_MAX:
             raise Rejected("refs", f"{len(refs)} refs", f"1 to {REPLAYS_MAX}")
         keys = [
-            RunKey(tenant=tenant, schedule=schedule, run=run_key_of(ref)[1])
+            RunKey(tenant=tenant, schedule=schedule, run=run_key_of(ref, field="refs.ref")[1])
             for schedule, ref in refs
         ]
         registered = self._registered(tenant)
@@ -174,6 +175,15 @@ class ReplayDeadLetters:
             return ReplayResult(key=candidate.key, run=None, why=NO_TIME)
         run = self.reopen(candidate.run, candidate.head, not_before=not_before)
         return ReplayResult(key=candidate.key, run=run, why=None if run else LOST)
+
+
+def _resumed_at(token: str | None, tenant: TenantId, which: DeadLetterFilter) -> str | None:
+    """Read a place back; raises `Rejected` by the name that the token has in a replay."""
+    try:
+        return place_of(token, tenant, which)
+    except ForeignPageToken as error:
+        allowed = "the resume_token of the last answer to the same filter"
+        raise Rejected("resume_token", token, allowed) from error
 
 
 def _schedule_of(key: RunKey) -> ScheduleKey:

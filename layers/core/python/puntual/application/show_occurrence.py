@@ -22,17 +22,17 @@ _REF = re.compile(
 )
 
 
-def run_key_of(ref: str) -> tuple[datetime, str]:
+def run_key_of(ref: str, *, field: str = "occurrence") -> tuple[datetime, str]:
     """Read a ref: its instant and the run key; raises `Rejected`."""
     allowed = "a UTC instant such as 2026-11-30T09:00:00.000Z, as a `ref` of the list gives it"
     match = _REF.fullmatch(ref)
     if match is None:
-        raise Rejected("occurrence", ref, allowed)
+        raise Rejected(field, ref, allowed)
     try:
         instant = instant_of(match["instant"])
     except ValueError as error:
-        raise Rejected("occurrence", ref, allowed) from error
-    in_calendar("occurrence", instant)
+        raise Rejected(field, ref, allowed) from error
+    in_calendar(field, instant)
     return instant, text_of(instant) + match["suffix"].replace("~", "#")
 
 

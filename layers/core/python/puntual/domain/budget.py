@@ -35,12 +35,14 @@ class BudgetKey:
 class Budget:
     """What is taken of a rate; `taken_through` is exact to the microsecond.
 
+    `per_minute` is the rate at which the last token was taken; 0 where none ever was.
     `held` counts the tokens that were taken before they fell due, since ever: each is something
     that had to wait. `write_id` names the write that made it so (P9); empty where nobody wrote.
     """
 
     key: BudgetKey
     taken_through: datetime
+    per_minute: int = 0
     held: int = 0
     write_id: str = ""
 
@@ -135,13 +137,20 @@ def next_of(block: Block, now: datetime) -> tuple[Block, datetime | None]:
 
 def waiting_in(budget: Budget, per_minute: int, now: datetime) -> int:
     """Give how many of the tokens that are taken have not fallen due yet: who has them waits."""
-    one = time_of(1, per_minute)
+    one = time_of(1, budget.per_minute or per_minute)
     return max(0, -(-(budget.taken_through - now) // one) - 1)
 
 
 def _first_free(budget: Budget, per_minute: int, now: datetime) -> datetime:
+    """Give when the next token falls due.
+
+    A rate that is raised begins anew: who waits keeps a place at the old rate, and who comes does
+    not stand behind all of them, or a limit that was far too low would be felt for weeks.
+    """
     rested = now - time_of(burst_of(per_minute) - 1, per_minute)
-    return max(budget.taken_through, rested)
+    is_raised = 0 < budget.per_minute < per_minute
+    through = min(budget.taken_through, now) if is_raised else budget.taken_through
+    return max(through, rested)
 
 
 def _due_by(instant: datetime, first: datetime, per_minute: int) -> int:
@@ -152,4 +161,5 @@ def _due_by(instant: datetime, first: datetime, per_minute: int) -> int:
 
 
 def _taken(budget: Budget, first: datetime, per_minute: int, count: int) -> Budget:
-    return replace(budget, taken_through=first + time_of(count, per_minute), write_id="")
+    through = first + time_of(count, per_minute)
+    return replace(budget, taken_through=through, per_minute=per_minute, write_id="")
