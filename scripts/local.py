@@ -38,11 +38,11 @@ BY_HAND = """\
   .venv/bin/python -m scripts.receiver    # in another terminal: takes what schedules send
   api={api_url}v1/tenants/try
   admin={api_url}v1/admin/tenants/try
-  call="curl -s --aws-sigv4 aws:amz:{region}:execute-api -u test:test"
-  $call -X PUT -d '{{}}' $admin
-  $call -d '{{"id": "first", "expression": "* * * * *",
+  call() {{ curl -sS --aws-sigv4 aws:amz:{region}:execute-api -u test:test "$@"; }}
+  call -X PUT -d '{{}}' $admin
+  call -d '{{"id": "first", "expression": "* * * * *",
     "target": {{"type": "webhook", "url": "{receiver_url}/ok"}}}}' $api/schedules
-  $call "$api/schedules/first/occurrences?limit=5" | .venv/bin/python -m json.tool"""
+  call "$api/schedules/first/occurrences?limit=5" | .venv/bin/python -m json.tool"""
 
 
 RETRYING = Config(retries={"mode": "standard", "max_attempts": 3})

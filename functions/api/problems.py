@@ -189,6 +189,9 @@ ALLOWED_OF: Mapping[str, str] = {
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",
     "string_type": "text",
+    "bool_type": "true or false",
+    "too_short": "at least {min_length} of them",
+    "too_long": "at most {max_length} of them",
     "list_type": "an array",
     "dict_type": "a JSON object",
     "model_type": "a JSON object",
@@ -198,5 +201,7 @@ ALLOWED_OF: Mapping[str, str] = {
 
 
 def _allowed(error: Mapping[str, Any]) -> str:
+    if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
+        return "a JSON object"
     wording = ALLOWED_OF.get(error["type"], "")
     return wording.format_map(error.get("ctx") or {}) or str(error["msg"])

@@ -112,7 +112,9 @@ def _body_of(event: Any) -> Body:
     try:
         body = json.loads(raw, parse_constant=_refuse, object_pairs_hook=_members)
     except (ValueError, RecursionError) as error:
-        raise Rejected("body", "it is none", "one JSON object in UTF-8, or nothing") from error
+        raise Rejected(
+            "body", "text that is no such JSON", "one JSON object in UTF-8, or nothing"
+        ) from error
     if not isinstance(body, dict):
         raise Rejected("body", "another JSON value", "one JSON object in UTF-8, or nothing")
     return body

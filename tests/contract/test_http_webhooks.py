@@ -370,7 +370,7 @@ def test_a_name_that_does_not_resolve_may_be_tried_again() -> None:
         raise socket.gaierror(socket.EAI_NONAME, f"{host}:{port}")
 
     result = webhooks(resolve=no_such_name).deliver(a_delivery("https://acme.example/"))
-    assert result == Failed(detail="connection: gaierror", retryable=True)
+    assert result == Failed(detail="the host's name does not resolve", retryable=True)
 
 
 @pytest.mark.parametrize("host", ["exa..mple.test", ".test", "x" * 64 + ".test"])

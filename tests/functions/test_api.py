@@ -249,7 +249,31 @@ def test_a_bad_field_is_named_with_its_value_and_nothing_is_written(
     entry = error(api.call("POST", SCHEDULES, {**BODY, **fields}), 400)
     assert entry["field"] == field
     assert value in (entry["value"] or "")
+    assert "nput should" not in entry["allowed"]
     assert api.world.writes() == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        (
+            {"retry": {"base_seconds": 60, "cap_seconds": 30}},
+            "retry.cap_seconds: 30 is not allowed; allowed: not below retry.base_seconds",
+        ),
+        (
+            {"misfire": {"max_lateness_seconds": 30}},
+            (
+                "misfire.max_lateness_seconds: 30 is not allowed; "
+                "allowed: not below misfire.misfire_after_seconds"
+            ),
+        ),
+        ({"max_runs": True}, "max_runs: true is not allowed; allowed: a whole number"),
+    ],
+)
+def test_a_refusal_repeats_a_value_as_it_was_written(
+    api: Api, fields: dict[str, Any], detail: str
+) -> None:
+    assert api.call("POST", SCHEDULES, {**BODY, **fields}).body["detail"] == detail
 
 
 @pytest.mark.parametrize(
@@ -705,7 +729,7 @@ def test_an_edit_of_anything_but_the_rule_says_so(api: Api) -> None:
     following = answer["next_fires"][0]
     assert answer["changes"] == {
         "rule_changed": False,
-        "summary": "Nothing changes: the rule stays as it was.",
+        "summary": "No fire changes: the rule stays as it was.",
         "next": {"before": following, "after": following},
         "from": "2026-11-30T09:00:00.001Z",
         "through": "2027-02-28T09:00:00.001Z",

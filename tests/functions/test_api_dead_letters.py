@@ -235,3 +235,14 @@ def test_a_retry_deadline_is_kept_and_shown(api: Api) -> None:
     patched = api.call("PATCH", f"{TENANT}/schedules/quick", patch, headers={"If-Match": '"1"'})
     assert patched.body["retry"]["deadline_seconds"] is None
     assert json.loads(patched.text)["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "allowed"), [(0, "at least 1 of them"), (101, "at most 100 of them")]
+)
+def test_too_few_or_too_many_refs_are_refused_with_how_many_there_may_be(
+    dead: Api, count: int, allowed: str
+) -> None:
+    refs = [{"schedule": "invoices", "ref": REF}] * count
+    [error] = problem(dead.call("POST", MANY, {"refs": refs}), 400)["errors"]
+    assert (error["field"], error["allowed"]) == ("refs", allowed)

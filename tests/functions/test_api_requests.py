@@ -114,6 +114,17 @@ def test_a_backfill_is_refused_by_the_name_of_what_is_wrong(
     assert made.world.writes() == before
 
 
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_what_is_either_true_or_false_says_so(made: Api, value: object) -> None:
+    refused = refusal_of(made.call("POST", BACKFILL, {**RANGE, "dry_run": value}))
+    assert refused["allowed"] == "true or false"
+
+
+def test_a_body_that_is_missing_is_asked_for_by_its_kind(made: Api) -> None:
+    refused = refusal_of(made.call("POST", BACKFILL))
+    assert (refused["field"], refused["allowed"]) == ("body", "a JSON object")
+
+
 def test_a_trigger_is_told_nothing_but_when(made: Api) -> None:
     error = refusal_of(made.call("POST", TRIGGER, {"payload": {}}))
     assert (error["field"], error["allowed"]) == ("payload", "nothing")

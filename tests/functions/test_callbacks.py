@@ -194,6 +194,23 @@ def test_what_is_wrong_with_a_body_is_named_and_nothing_changes(
     assert stage.row() == stage.run
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (1, "a number"),
+        (True, "true"),
+        ([], "an array"),
+        ({}, "an object"),
+        ("x" * 2_000, "text of 2000 characters"),
+    ],
+)
+def test_a_refused_value_is_named_by_its_kind_in_json(
+    stage: Stage, value: object, told: str
+) -> None:
+    [error] = stage.call(COMPLETE, {"result": value})["document"]["errors"]
+    assert error["value"] == told
+
+
 def test_a_large_body_is_refused_unread(stage: Stage) -> None:
     answer = stage.call(COMPLETE, {"result": "r" * BODY_BYTES_MAX})
     assert answer["statusCode"] == 413

@@ -14,7 +14,7 @@ CATCH_UP = DOCUMENT.with_name("catch-up.md")
 
 def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
     told = list(examples(CATCH_UP.read_text(encoding="utf-8")))
-    assert len(told) == 4
+    assert len(told) == 5
     for example in told:
         answer = api.call(example.method, example.path, example.body, query=example.query)
         assert answer.status == example.status, answer.text

@@ -24,8 +24,8 @@ SYNC = {
 
 
 def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
-    registration, shown = examples(LIMITS.read_text(encoding="utf-8"))
-    for example in (registration, shown):
+    registration, refused, shown = examples(LIMITS.read_text(encoding="utf-8"))
+    for example in (registration, refused, shown):
         if example is shown:
             api.call("POST", "/v1/tenants/acme/schedules", SYNC)
             api.world.put(HELD)

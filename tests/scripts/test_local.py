@@ -59,3 +59,10 @@ def test_the_first_steps_start_what_they_send_to_and_list_a_few_runs() -> None:
     assert "-m scripts.receiver" in steps[0]
     assert any(f'"http://{HOST}:{PORT}/ok"' in step for step in steps)
     assert "occurrences?limit=5" in steps[-1]
+
+
+def test_the_first_steps_sign_by_a_function_which_every_shell_calls_alike() -> None:
+    steps = by_hand({"api_url": "http://127.0.0.1:4566/", "region": "us-east-1"})
+    assert "call() { curl " in steps
+    # zsh takes `$call -X PUT` for the name of one command.
+    assert "$call" not in steps

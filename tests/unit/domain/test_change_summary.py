@@ -46,7 +46,7 @@ def summary(old: Rule | str, new: Rule | str, start: datetime = NINE) -> str:
             "at(2026-11-30T08:00:00)",
             "its next fire, at 2027-04-01T09:00:00Z, vanishes.",
         ),
-        ("* * * * *", "* * * * *", "Nothing changes: the rule stays as it was."),
+        ("* * * * *", "* * * * *", "No fire changes: the rule stays as it was."),
         ("* * * * *", "cron(* * * * ? *)", "Nothing changes until 2026-12-03T00:00:00Z."),
     ],
 )

@@ -1,7 +1,9 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from puntual.domain.gate import BY_FIRES
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.judgement import Claim, End, Standing, judge
 from puntual.domain.occurrence import Kind
@@ -108,6 +110,19 @@ def test_misfire_and_supersession_do_not_apply_to_what_was_asked_for(
     verdict = judge(message, row if has_row else None, standing(head_version=2), now)
     assert isinstance(verdict, Claim)
     assert (verdict.run.attempt, verdict.run.enqueued_at) == (1, NINE)
+
+
+@pytest.mark.parametrize("has_row", [True, False])
+def test_what_was_asked_for_tells_who_held_it(
+    has_row: bool,  # noqa: FBT001 a case
+) -> None:
+    row, until = asked(), NINE + MINUTE
+    message = replace(
+        a_message(row.occurrence, authorised_version=1), held_until=until, held_by=BY_FIRES
+    )
+    verdict = judge(message, row if has_row else None, standing(), until)
+    assert isinstance(verdict, Claim)
+    assert (verdict.run.held_by, verdict.run.held_until) == (BY_FIRES, until)
 
 
 @pytest.mark.parametrize(("authorised", "canceled"), [(1, True), (2, True), (3, False)])

@@ -198,6 +198,8 @@ def _what_broke(error: OSError | http.client.HTTPException) -> str:
     """Name a fault without its text, which may repeat what the receiver said."""
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or 'failed'}"
+    if isinstance(error, socket.gaierror):
+        return "the host's name does not resolve"
     return f"connection: {type(error).__name__}"
 
 

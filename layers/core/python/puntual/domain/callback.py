@@ -4,6 +4,7 @@ An attempt whose target has taken it holds a lease that no executor stands behin
 it, up to the policy's `max_duration`; when it has run out, the next attempt may be claimed.
 """
 
+import json
 from dataclasses import replace
 from datetime import datetime
 
@@ -113,4 +114,13 @@ def _bytes_of(text: str) -> int:
 
 
 def _unshown(value: object) -> str:
-    return f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
+    """Name a value by its kind: an error repeats nothing of a body that comes with a token."""
+    match value:
+        case str():
+            return f"text of {len(value)} characters"
+        case None | bool():
+            return json.dumps(value)
+        case int() | float():
+            return "a number"
+        case _:
+            return "an array" if isinstance(value, list) else "an object"

@@ -11,7 +11,7 @@ UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 def summary_of(changes: FireChanges, *, rule_changed: bool) -> str:
     """Count what comes, goes, moves and stays, or say what happens after the time compared."""
     if not rule_changed:
-        return "Nothing changes: the rule stays as it was."
+        return "No fire changes: the rule stays as it was."
     if changes.appear or changes.vanish or changes.move:
         told = ("; " if changes.move else ", ").join(_clauses(changes))
         return (

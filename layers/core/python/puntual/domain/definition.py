@@ -267,12 +267,12 @@ def _policies(policies: Policies, rule: Rule) -> Policies:
     misfire, retry = policies.misfire, policies.retry
     if retry.cap < retry.base:
         raise Rejected(
-            "retry.cap_seconds", retry.cap.total_seconds(), "not below retry.base_seconds"
+            "retry.cap_seconds", int(retry.cap.total_seconds()), "not below retry.base_seconds"
         )
     if misfire.max_lateness is not None and misfire.max_lateness < misfire.after:
         raise Rejected(
             "misfire.max_lateness_seconds",
-            misfire.max_lateness.total_seconds(),
+            int(misfire.max_lateness.total_seconds()),
             "not below misfire.misfire_after_seconds",
         )
     completion = policies.completion

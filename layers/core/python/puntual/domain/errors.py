@@ -12,7 +12,7 @@ class Rejected(PuntualError):
     """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
-        what = "it is missing" if value is None else f"{_cut(repr(value))} is not allowed"
+        what = "it is missing" if value is None else f"{_told(value)} is not allowed"
         super().__init__(f"{field}: {what}; allowed: {allowed}")
         self.field, self.value, self.allowed = field, _shown(value), allowed
 
@@ -40,6 +40,11 @@ def _shown(value: object) -> str | None:
             return _cut(value)
         case _:
             return _cut(repr(value))
+
+
+def _told(value: object) -> str:
+    """Give a value for a sentence: text in quotes, anything else as its caller would write it."""
+    return _cut(repr(value)) if isinstance(value, str) else str(_shown(value))
 
 
 def _cut(text: str) -> str:

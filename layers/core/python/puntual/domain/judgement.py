@@ -245,8 +245,11 @@ def _by_head(message: Message, row: Run | None, standing: Standing, now: datetim
             or _recovered(message, standing, now)
             or _first_claim(message, standing, now)
         )
-    enqueued_at = row.enqueued_at or message.enqueued_at
-    return _by_own_row(replace(row, enqueued_at=enqueued_at), standing, now)
+    row = replace(row, enqueued_at=row.enqueued_at or message.enqueued_at)
+    if not row.attempt:
+        # One that was asked for has its row before any gate holds it.
+        row = replace(row, held_until=message.held_until, held_by=message.held_by)
+    return _by_own_row(row, standing, now)
 
 
 def _by_own_row(row: Run, standing: Standing, now: datetime) -> Verdict:
