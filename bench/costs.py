@@ -32,6 +32,7 @@ from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
@@ -150,7 +151,11 @@ class Bench:
     def catch_up(self) -> CatchUpTokens:
         """Nothing is late here, so nobody draws on it."""
         draw = DrawTokens(budgets=InMemoryBudgets(), clock=self.clock, ids=self.ids)
-        return CatchUpTokens(tenants=InMemoryTenants(), draw=draw, clock=self.clock)
+        return CatchUpTokens(
+            known=KnownTenants(tenants=InMemoryTenants(), clock=self.clock),
+            draw=draw,
+            clock=self.clock,
+        )
 
     def settle_message(self, versions: VersionCache) -> SettleMessage:
         return SettleMessage(
