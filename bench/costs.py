@@ -133,10 +133,7 @@ class Bench:
             outbox=self.outbox,
             plan_cursors=plan_cursors,
             plan_recoveries=PlanRecoveries(
-                schedules=self.schedules,
-                agenda=self.agenda,
-                outbox=self.outbox,
-                ledger=self.ledger,
+                plan_cursors=plan_cursors,
                 tokens=self.catch_up,
                 clock=self.clock,
             ),

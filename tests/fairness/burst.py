@@ -214,10 +214,7 @@ class Burst:
             outbox=self.outbox,
             plan_cursors=plan_cursors,
             plan_recoveries=PlanRecoveries(
-                schedules=self.schedules,
-                agenda=self.agenda,
-                outbox=self.outbox,
-                ledger=self.ledger,
+                plan_cursors=plan_cursors,
                 tokens=catch_up,
                 clock=self,
             ),

@@ -327,10 +327,7 @@ class World:
             clock=clock,
         )
         plan_recoveries = parts.plan_recoveries(
-            schedules=schedules,
-            agenda=agenda,
-            outbox=outbox,
-            ledger=ledger,
+            plan_cursors=plan_cursors,
             tokens=catch_up,
             clock=clock,
         )

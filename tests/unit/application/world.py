@@ -142,10 +142,7 @@ class World:
     @property
     def plan_recoveries(self) -> PlanRecoveries:
         return PlanRecoveries(
-            schedules=HostileSchedules(self.schedules, self.hostility),
-            agenda=HostileAgenda(self.agenda, self.hostility),
-            outbox=HostileOutbox(self.outbox, self.hostility),
-            ledger=HostileLedger(self.ledger, self.hostility),
+            plan_cursors=self.plan_cursors,
             tokens=self.catch_up,
             clock=self.clock,
         )

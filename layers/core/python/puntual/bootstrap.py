@@ -451,10 +451,7 @@ def catch_up_tokens() -> CatchUpTokens:
 @cache
 def plan_recoveries() -> PlanRecoveries:
     return PlanRecoveries(
-        schedules=schedules(),
-        agenda=agenda(),
-        outbox=outbox(),
-        ledger=ledger(),
+        plan_cursors=plan_cursors(),
         tokens=catch_up_tokens(),
         clock=clock(),
     )
