@@ -32,6 +32,7 @@ from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
@@ -132,10 +133,7 @@ class Bench:
             outbox=self.outbox,
             plan_cursors=plan_cursors,
             plan_recoveries=PlanRecoveries(
-                schedules=self.schedules,
-                agenda=self.agenda,
-                outbox=self.outbox,
-                ledger=self.ledger,
+                plan_cursors=plan_cursors,
                 tokens=self.catch_up,
                 clock=self.clock,
             ),
@@ -150,7 +148,11 @@ class Bench:
     def catch_up(self) -> CatchUpTokens:
         """Nothing is late here, so nobody draws on it."""
         draw = DrawTokens(budgets=InMemoryBudgets(), clock=self.clock, ids=self.ids)
-        return CatchUpTokens(tenants=InMemoryTenants(), draw=draw, clock=self.clock)
+        return CatchUpTokens(
+            known=KnownTenants(tenants=InMemoryTenants(), clock=self.clock),
+            draw=draw,
+            clock=self.clock,
+        )
 
     def settle_message(self, versions: VersionCache) -> SettleMessage:
         return SettleMessage(

@@ -8,13 +8,13 @@ from bench.costs import FIRE, Bench, bench
 from bench.meter import Bill
 from puntual.adapters.dynamodb_requests import DynamoDbRequests
 from puntual.application.announced import Announced
-from puntual.application.create_schedule import Request
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.send_request import SendRequest
 from puntual.application.settle_message import VersionCache
 from puntual.domain.backfill import BACKFILL_MAX
 from puntual.domain.message import message_of
 from puntual.domain.occurrence import Kind
+from puntual.domain.request import Request
 from puntual.domain.run import RETENTION_MIN
 from puntual.domain.run_request import OwnedFire, RunRequest, Survey
 from tests.builders import HORIZON, a_request, a_version

@@ -8,6 +8,7 @@ from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.control_plane import ControlPlane, Wiring, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.ports import Schedules
 from puntual.application.show_schedule import ShownSchedule
@@ -74,19 +75,22 @@ class World:
         self.plane = self.plane_on(self.schedules)
 
     @property
-    def deliver(self) -> DeliverOccurrence:
-        return DeliverOccurrence(
-            tenants=self.tenants,
-            root_secret=self.root_secret,
-            webhooks=self.targets,
-            aws=self.targets,
-            clock=self.clock,
-        )
+    def known_tenants(self) -> KnownTenants:
+        return KnownTenants(tenants=self.tenants, clock=self.clock)
 
     @property
     def catch_up(self) -> CatchUpTokens:
         draw = DrawTokens(budgets=self.budgets, clock=self.clock, ids=self.ids)
-        return CatchUpTokens(tenants=self.tenants, draw=draw, clock=self.clock)
+        return CatchUpTokens(known=self.known_tenants, draw=draw, clock=self.clock)
+
+    @property
+    def deliver(self) -> DeliverOccurrence:
+        return DeliverOccurrence(
+            known=self.known_tenants,
+            root_secret=self.root_secret,
+            webhooks=self.targets,
+            aws=self.targets,
+        )
 
     def plane_on(self, schedules: Schedules, ledger: InMemoryLedger | None = None) -> ControlPlane:
         ledger = ledger or self.ledger
@@ -118,7 +122,6 @@ class World:
                 retention=RETENTION,
                 deliver=self.deliver,
                 import_threads=1,
-                catch_up=self.catch_up,
             )
         )
 

@@ -13,8 +13,8 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 
 from functions.api.desk import Desk
 from functions.api.problems import RequestInProgress
-from puntual.application.create_schedule import IdempotencyKeyReused, Request
 from puntual.domain.errors import Unavailable
+from puntual.domain.request import IdempotencyKeyReused, Request
 from puntual.domain.tenant import TenantId
 
 REMEMBERED_SECONDS = 24 * 60 * 60
@@ -26,14 +26,17 @@ def answer_once(
     *,
     what: str,
     tenant: TenantId,
-    request: Request,
+    request: Request | None,
     context: Any,
 ) -> dict[str, Any]:
-    """Run, or give again what was answered; `what` keeps keys of one kind out of another's.
+    """Run, or give again what this request was answered; without one, just run.
 
-    While a record is in progress the key is held no longer than the function may live. Raises
-    `IdempotencyKeyReused`, `RequestInProgress`, `Unavailable` and what `run` does.
+    `what` keeps keys of one kind out of another's. While a record is in progress the key is held
+    no longer than the function may live. Raises `IdempotencyKeyReused`, `RequestInProgress`,
+    `Unavailable` and what `run` does.
     """
+    if request is None:
+        return run()
 
     def once(*, asked: dict[str, str]) -> dict[str, Any]:
         assert asked["tenant"] == tenant

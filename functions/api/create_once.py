@@ -5,8 +5,8 @@ from typing import Any
 
 from functions.api.answer_once import answer_once
 from functions.api.desk import Desk
-from puntual.application.create_schedule import Request
 from puntual.application.show_schedule import ShownSchedule
+from puntual.domain.request import Request
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import ScheduleId, TenantId
 
@@ -16,7 +16,7 @@ def create_once(
     create: Callable[[], ShownSchedule],
     *,
     tenant: TenantId,
-    request: Request,
+    request: Request | None,
     context: Any,
 ) -> ShownSchedule:
     """Run `create`, or give again what it answered.

@@ -16,8 +16,7 @@ from functions.api.answers import (
 from functions.api.desk import check_query, desk_of, key_of, new_router
 from functions.api.models import ReplayBody, ReplayManyBody, query_instant
 from functions.api.occurrences import OCCURRENCE
-from functions.api.requests import idempotency_key
-from puntual.application.create_schedule import Request
+from functions.api.requests import request_of
 from puntual.domain.replay import DeadLetterFilter
 from puntual.domain.tenant import ScheduleId, schedule_id_of, tenant_id_of
 
@@ -34,18 +33,14 @@ def replay(
 ) -> Response[str]:
     check_query(router)
     key, ref = key_of(tenant, schedule), unquote(occurrence)
-    desk, named = desk_of(router), idempotency_key(router)
-    request = None
-    if named is not None:
-        request = Request(key=named, body=f"{key.schedule} {ref} {body.canonical()}")
+    desk = desk_of(router)
+    request = request_of(router, f"{key.schedule} {ref} {body.canonical()}")
 
     def run() -> dict[str, Any]:
         return run_document(
             desk.plane.replay_occurrence(key, ref, force=body.force, request=request)
         )
 
-    if request is None:
-        return answer(run(), status=202)
     document = answer_once(
         desk,
         run,

@@ -9,13 +9,13 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from functions.api.models import FIELD_LENGTH_MAX, TARGET_TYPES, shown
-from puntual.application.create_schedule import IdempotencyKeyReused
 from puntual.application.forecast_fires import ForecastTooSoon
 from puntual.application.import_schedules import FileTooLarge
 from puntual.domain.definition import PayloadTooLarge
 from puntual.domain.errors import Conflict, Rejected, Unavailable
 from puntual.domain.occurrence import UnknownOccurrence
 from puntual.domain.principal import CallerNotRegistered
+from puntual.domain.request import IdempotencyKeyReused
 from puntual.domain.schedule import DuplicateSchedule, StaleVersion, UnknownSchedule
 from puntual.domain.tenant import ScheduleQuotaReached, UnknownTenant
 

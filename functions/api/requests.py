@@ -13,6 +13,7 @@ from functions.api.problems import PreconditionMissing
 from puntual.application.import_schedules import FileTooLarge
 from puntual.domain.definition import check_depth
 from puntual.domain.errors import Rejected
+from puntual.domain.request import Request
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IF_MATCH = "If-Match"
@@ -139,12 +140,17 @@ def required_version(router: APIGatewayRouter) -> int:
     return seen
 
 
-def idempotency_key(router: APIGatewayRouter) -> str | None:
-    """Give the caller's key, if any; raises `Rejected`."""
+def request_of(router: APIGatewayRouter, body: str) -> Request | None:
+    """Give what makes it repeatable, if the caller gave a key; raises `Rejected`.
+
+    `body` is the canonical text of all that the request asks for.
+    """
     key = _header(router, IDEMPOTENCY_KEY)
-    if key is not None and not _KEY.fullmatch(key):
+    if key is None:
+        return None
+    if not _KEY.fullmatch(key):
         raise Rejected(IDEMPOTENCY_KEY, key, "1 to 128 visible ASCII characters")
-    return key
+    return Request(key=key, body=body)
 
 
 def _header(router: APIGatewayRouter, name: str) -> str | None:

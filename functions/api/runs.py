@@ -5,14 +5,12 @@ from urllib.parse import quote
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
-from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from functions.api.answers import answer, asked_document, backfill_document
 from functions.api.desk import check_query, desk_of, key_of, new_router, path_of
 from functions.api.models import BackfillBody
-from functions.api.requests import check_no_body, idempotency_key, seen_version
+from functions.api.requests import check_no_body, request_of, seen_version
 from functions.api.schedules import SCHEDULE
-from puntual.application.create_schedule import Request
 
 TRIGGER = f"{SCHEDULE}/trigger"
 BACKFILL = f"{SCHEDULE}/backfill"
@@ -29,7 +27,7 @@ def trigger(tenant: str, schedule: str) -> Response[str]:
     check_query(router)
     check_no_body(router)
     asked = desk_of(router).plane.trigger_schedule(
-        key_of(tenant, schedule), seen=seen_version(router), request=_request(router, TRIGGERS)
+        key_of(tenant, schedule), seen=seen_version(router), request=request_of(router, TRIGGERS)
     )
     document = asked_document(asked)
     place = path_of(router).removesuffix("/trigger")
@@ -44,13 +42,8 @@ def backfill(tenant: str, schedule: str, body: Annotated[BackfillBody, Body()]) 
         key_of(tenant, schedule),
         body.range(),
         seen=seen_version(router),
-        request=_request(router, body.canonical()),
+        request=request_of(router, body.canonical()),
         dry_run=body.dry_run,
     )
     status = 200 if body.dry_run else ACCEPTED
     return answer(backfill_document(asked, dry_run=body.dry_run), status=status)
-
-
-def _request(router: APIGatewayRouter, body: str) -> Request | None:
-    key = idempotency_key(router)
-    return None if key is None else Request(key=key, body=body)

@@ -19,11 +19,10 @@ from functions.api.models import CreateBody, DefinitionBody, definition_document
 from functions.api.requests import (
     Malformed,
     check_no_body,
-    idempotency_key,
+    request_of,
     required_version,
     seen_version,
 )
-from puntual.application.create_schedule import Request
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.definition import Definition
 from puntual.domain.labels import label_filters_of
@@ -43,8 +42,7 @@ def create(tenant: str, body: Annotated[CreateBody, Body()]) -> Response[str]:
     check_query(router)
     owner = tenant_id_of(tenant)
     schedule = None if body.id is None else schedule_id_of(body.id)
-    key = idempotency_key(router)
-    request = None if key is None else Request(key=key, body=body.canonical())
+    request = request_of(router, body.canonical())
     desk, author, definition = desk_of(router), author_of(router), body.definition()
 
     def run() -> ShownSchedule:
@@ -52,10 +50,7 @@ def create(tenant: str, body: Annotated[CreateBody, Body()]) -> Response[str]:
             owner, definition, schedule=schedule, author=author, request=request
         )
 
-    if request is None:
-        shown = run()
-    else:
-        shown = create_once(desk, run, tenant=owner, request=request, context=router.lambda_context)
+    shown = create_once(desk, run, tenant=owner, request=request, context=router.lambda_context)
     location = f"{path_of(router)}/{shown.head.schedule}"
     return schedule_answer(shown, status=201, location=location)
 

@@ -13,6 +13,7 @@ from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.codec import message_of_body
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
@@ -184,10 +185,14 @@ class Burst:
 
     def _make_use_cases(self) -> None:
         ids = CountingIds()
-        weights = TenantWeights(tenants=self._paced("tenants", self._tenants), clock=self)
+        weights = TenantWeights(
+            known=KnownTenants(tenants=self._paced("tenants", self._tenants), clock=self)
+        )
         weight_of = weights if self.parts.weigh else lambda _: 1
         draw = DrawTokens(budgets=InMemoryBudgets(), clock=self, ids=ids)
-        catch_up = CatchUpTokens(tenants=self._tenants, draw=draw, clock=self)
+        catch_up = CatchUpTokens(
+            known=KnownTenants(tenants=self._tenants, clock=self), draw=draw, clock=self
+        )
         plan_cursors = PlanCursors(
             schedules=self.schedules,
             agenda=self.agenda,
@@ -209,10 +214,7 @@ class Burst:
             outbox=self.outbox,
             plan_cursors=plan_cursors,
             plan_recoveries=PlanRecoveries(
-                schedules=self.schedules,
-                agenda=self.agenda,
-                outbox=self.outbox,
-                ledger=self.ledger,
+                plan_cursors=plan_cursors,
                 tokens=catch_up,
                 clock=self,
             ),

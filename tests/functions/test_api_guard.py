@@ -8,6 +8,7 @@ import pytest
 
 from functions.api.handler import METHODS, METHODS_OF, app
 from puntual.application.admit_caller import AdmitCaller
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.ports import Tenants
 from puntual.domain.errors import Unavailable
 from puntual.domain.tenant import Tenant, TenantId
@@ -156,7 +157,7 @@ class FailingTenants(InMemoryTenants):
 
 
 def answered_by(api: Api, tenants: Tenants) -> Answered:
-    admit = AdmitCaller(tenants=tenants, clock=api.world.clock)
+    admit = AdmitCaller(known=KnownTenants(tenants=tenants, clock=api.world.clock))
     plane = replace(api.desk.plane, admit_caller=admit)
     failing = replace(api, desk=replace(api.desk, plane=plane))
     return failing.call("GET", "/v1/tenants/acme/schedules", caller=OURS)

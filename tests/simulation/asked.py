@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from puntual.application.backfill_schedule import BackfillSchedule, Range
 from puntual.application.control_plane import ControlPlane
-from puntual.application.create_schedule import Request
 from puntual.application.send_request import SendRequest
 from puntual.application.trigger_schedule import TriggerSchedule
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.occurrence import Kind
+from puntual.domain.request import Request
 from puntual.domain.run import Run, RunState
 from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import Schedule, ScheduleKey

@@ -184,7 +184,6 @@ def _plane(world: World, hostility: Hostility, parts: Parts) -> ControlPlane:
             retention=RETENTION,
             deliver=world.deliver,
             import_threads=1,
-            catch_up=world.catch_up,
         )
     )
     files, lines = plane.import_schedules, plane.import_schedules.import_schedule

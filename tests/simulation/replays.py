@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from puntual.application.control_plane import ControlPlane
-from puntual.application.create_schedule import Request
 from puntual.application.reopen_occurrence import WhyNot
 from puntual.domain.occurrence import ref_of
 from puntual.domain.replay import DeadLetterFilter
+from puntual.domain.request import Request
 from puntual.domain.run import Run, RunState
 from puntual.domain.schedule import ScheduleKey
 from tests.fakes.in_memory_ledger import InMemoryLedger

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from puntual.application.backfill_schedule import Range
-from puntual.application.create_schedule import Request
 from puntual.domain.callback_token import Ticket
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
@@ -20,6 +19,7 @@ from puntual.domain.policies import (
     Policies,
     RetryPolicy,
 )
+from puntual.domain.request import Request
 from puntual.domain.schedule import ScheduleKey, ScheduleVersion
 from puntual.domain.target import Accepted, Failed
 from puntual.domain.tenant import ScheduleId

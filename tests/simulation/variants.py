@@ -8,7 +8,6 @@ from typing import Any
 from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule, Range
 from puntual.application.bury_message import BuryMessage
-from puntual.application.create_schedule import Request
 from puntual.application.execute_occurrence import ExecuteOccurrence
 from puntual.application.plan_cursors import NextFires, PlanCursors, Work
 from puntual.application.plan_recoveries import PlanRecoveries
@@ -43,6 +42,7 @@ from puntual.domain.page import Page
 from puntual.domain.policies import CATCH_UP_LIMIT_MAX, Misfire
 from puntual.domain.recovery import Granted, Slice
 from puntual.domain.replay import why_not_replayable
+from puntual.domain.request import Request
 from puntual.domain.run import LEASE_MARGIN, Run, RunState, RunSwap, Span, Unchanged
 from puntual.domain.run_request import RunRequest, asked_run
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
@@ -178,18 +178,18 @@ class PagesNamedByTheirBucket(InMemoryOutbox):
 
 
 class DeletesCursorsBeforeItPutsTheNext(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         self.agenda.delete(shard, cursors)
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
 
 
 class DeletesCursorsBeforeThePage(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         following = work.next_cursors
         if following:
             self.agenda.put(shard, following)
         self.agenda.delete(shard, cursors)
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
 
 
 # P3: versions end, messages ask.
@@ -343,21 +343,21 @@ class RecoveriesSurviveAPause(PlanRecoveries):
 
 
 class NextCursorsWaitForTheRecovery(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         if work.recoveries:
             wait = timedelta(minutes=15)
             work.next_cursors = [
                 replace(cursor, available_at=max(cursor.available_at, now + wait))
                 for cursor in work.next_cursors
             ]
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
 
 
 class NextCursorsComeBeforeTheRecovery(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         if work.next_cursors:
             self.agenda.put(shard, work.next_cursors)
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
 
 
 def judged_without_a_limit(
@@ -407,10 +407,10 @@ class LeavesTheRestUnprocessed(InMemoryAgenda):
 
 
 class WindowsReachBeyondTheNextFire(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         heads = self.schedules.heads([cursor.key for cursor in work.next_cursors])
         work.next_cursors = [_unclipped(cursor, heads[cursor.key]) for cursor in work.next_cursors]
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
 
 
 def _unclipped(cursor: Cursor, head: Schedule) -> Cursor:
@@ -708,9 +708,9 @@ class TellsNobodyToEnd(TakeCallback):
 
 
 class WritesSpansLast(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         spans, work.spans = work.spans, []
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
         if spans:
             self.ledger.put_spans(spans)
 
@@ -771,9 +771,9 @@ class CompletesOnlyAsItRecords(SettleMessage):
 
 
 class CompletesAfterItDeletes(PlanCursors):
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
         accounted, work.accounted = work.accounted, []
-        super()._write(shard, cursors, work, now)
+        super().write(shard, cursors, work, now)
         for cursor in accounted:
             self.schedules.complete(cursor.key, cursor.version)
 

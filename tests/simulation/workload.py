@@ -7,7 +7,6 @@ from functools import partial
 from random import Random
 
 from puntual.application.control_plane import ControlPlane
-from puntual.application.create_schedule import Request
 from puntual.domain.definition import Definition, WebhookDefinition
 from puntual.domain.expression import Gap
 from puntual.domain.policies import (
@@ -20,6 +19,7 @@ from puntual.domain.policies import (
     Policies,
     RetryPolicy,
 )
+from puntual.domain.request import Request
 from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleState, ScheduleVersion
 from puntual.domain.tenant import ScheduleId, TenantId
 from tests.simulation.scheduler import MINUTE, SECOND, Scheduler, instant_at

@@ -13,6 +13,7 @@ from puntual.application.control_plane import Wiring, control_plane_of
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_recoveries import PlanRecoveries
 from puntual.application.plan_shard import PlanShard
@@ -326,16 +327,14 @@ class World:
         plan_cursors = parts.plan_cursors(
             schedules=schedules, agenda=agenda, outbox=outbox, ledger=ledger, clock=clock
         )
+        known = KnownTenants(tenants=self.fake_tenants, clock=clock)
         catch_up = CatchUpTokens(
-            tenants=self.fake_tenants,
+            known=known,
             draw=DrawTokens(budgets=HostileBudgets(self.fake_budgets, io), clock=clock, ids=ids),
             clock=clock,
         )
         plan_recoveries = parts.plan_recoveries(
-            schedules=schedules,
-            agenda=agenda,
-            outbox=outbox,
-            ledger=ledger,
+            plan_cursors=plan_cursors,
             tokens=catch_up,
             clock=clock,
         )
@@ -358,15 +357,13 @@ class World:
                 ids=ids,
                 limits=LIMITS,
                 deliver=DeliverOccurrence(
-                    tenants=self.fake_tenants,
+                    known=known,
                     root_secret=FixedRootSecret(),
                     webhooks=ScriptedTargets(),
                     aws=ScriptedTargets(),
-                    clock=clock,
                 ),
                 retention=RETENTION_MIN,
                 import_threads=1,
-                catch_up=catch_up,
             )
         )
         self.api = replays_judged_by(self.api, parts.why_not_replayable)
@@ -382,7 +379,7 @@ class World:
             clock=clock,
             ids=ids,
             horizon=HORIZON,
-            weight_of=TenantWeights(tenants=self.fake_tenants, clock=clock),
+            weight_of=TenantWeights(known=known),
             quantum=self._quantum(),
         )
         self.tick = Tick(shards=shards, planners=planners)

@@ -6,28 +6,18 @@ import pytest
 
 from puntual.application.admit_caller import (
     ADMISSION_AGE_MAX,
-    ADMISSIONS_KNOWN_MAX,
     AdmitCaller,
 )
+from puntual.application.known_tenants import KnownTenants
 from puntual.domain.instant import MILLISECOND
 from puntual.domain.principal import CallerNotRegistered
-from puntual.domain.tenant import Tenant, TenantId
+from puntual.domain.tenant import TenantId
 from tests.builders import NINE, TENANT, a_tenant
-from tests.fakes.in_memory_tenants import InMemoryTenants
+from tests.fakes.counted_tenants import CountedTenants
 from tests.fakes.manual_clock import ManualClock
 
 ANA = "arn:aws:iam::123456789012:user/ana"
 BEN = "arn:aws:iam::123456789012:user/ben"
-
-
-class CountedTenants(InMemoryTenants):
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads = 0
-
-    def get(self, tenant: TenantId) -> Tenant | None:
-        self.reads += 1
-        return super().get(tenant)
 
 
 @pytest.fixture
@@ -42,7 +32,9 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def admit(tenants: CountedTenants, clock: ManualClock) -> AdmitCaller:
-    return AdmitCaller(tenants=tenants, clock=clock)
+    return AdmitCaller(
+        known=KnownTenants(tenants=tenants, clock=clock, known_for=ADMISSION_AGE_MAX)
+    )
 
 
 def test_only_the_registered_principals_of_a_tenant_are_let_in(
@@ -112,15 +104,3 @@ def test_a_tenant_is_guarded_as_soon_as_it_is_registered(
     tenants.register(a_tenant(principals=(ANA,)))
     with pytest.raises(CallerNotRegistered):
         admit(TENANT, caller=BEN)
-
-
-def test_what_is_known_is_bounded(admit: AdmitCaller, tenants: CountedTenants) -> None:
-    names = [f"t-{number}" for number in range(ADMISSIONS_KNOWN_MAX + 1)]
-    for name in names:
-        tenants.register(a_tenant(name))
-        admit(TenantId(name), caller=ANA)
-    read = tenants.reads
-    admit(TenantId(names[-1]), caller=ANA)
-    assert tenants.reads == read
-    admit(TenantId(names[0]), caller=ANA)
-    assert tenants.reads == read + 1

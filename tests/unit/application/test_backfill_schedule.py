@@ -7,7 +7,6 @@ import pytest
 
 from puntual.application import backfill_schedule
 from puntual.application.backfill_schedule import Range
-from puntual.application.create_schedule import IdempotencyKeyReused, Request
 from puntual.domain.backfill import BACKFILL_AGE_MAX, BACKFILL_MAX
 from puntual.domain.budget import CATCH_UPS, BudgetKey
 from puntual.domain.errors import Rejected
@@ -15,6 +14,7 @@ from puntual.domain.instant import MILLISECOND
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import Kind
 from puntual.domain.page import Planned
+from puntual.domain.request import IdempotencyKeyReused, Request
 from puntual.domain.run import Run, RunState
 from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import NothingRuns, StaleVersion

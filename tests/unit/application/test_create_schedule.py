@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from puntual.application.create_schedule import IdempotencyKeyReused, Request
 from puntual.application.ports import CreateResult
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.agenda import Cursor
@@ -21,6 +20,7 @@ from puntual.domain.definition import (
 from puntual.domain.errors import Rejected, Unavailable
 from puntual.domain.expression import AtInThePast, InvalidExpression, UnknownTimeZone
 from puntual.domain.policies import Policies, RetryPolicy
+from puntual.domain.request import IdempotencyKeyReused, Request
 from puntual.domain.schedule import DuplicateSchedule, Schedule, ScheduleState, ScheduleVersion
 from puntual.domain.target import AwsTarget, Service
 from puntual.domain.tenant import ScheduleId, ScheduleQuotaReached, TenantId, UnknownTenant

@@ -6,12 +6,10 @@ from datetime import timedelta
 import pytest
 
 from puntual.application.deliver_occurrence import (
-    REGISTRATION_AGE_MAX,
-    REGISTRATIONS_KNOWN_MAX,
     DeliverOccurrence,
 )
+from puntual.application.known_tenants import KNOWN_FOR, KnownTenants
 from puntual.domain.callback_token import Ticket, ticket_of
-from puntual.domain.errors import Unavailable
 from puntual.domain.target import (
     Accepted,
     AwsTarget,
@@ -20,11 +18,11 @@ from puntual.domain.target import (
     Service,
     WebhookTarget,
 )
-from puntual.domain.tenant import Tenant, TenantId
+from puntual.domain.tenant import Tenant
 from puntual.domain.webhook_keys import keys_of
 from tests.builders import NINE, TARGET, TENANT, a_delivery, a_tenant
+from tests.fakes.counted_tenants import CountedTenants
 from tests.fakes.fixed_root_secret import FixedRootSecret
-from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_targets import ScriptedTargets
 
@@ -35,21 +33,6 @@ BY_ROLE = replace(QUEUE, role_arn=ROLE)
 MOMENT = timedelta(milliseconds=1)
 
 
-class CountedTenants(InMemoryTenants):
-    """Counts reads, and can be out of reach."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads = 0
-        self.is_out_of_reach = False
-
-    def get(self, tenant: TenantId) -> Tenant | None:
-        self.reads += 1
-        if self.is_out_of_reach:
-            raise Unavailable("read a tenant")
-        return super().get(tenant)
-
-
 class World:
     def __init__(self) -> None:
         self.clock = ManualClock(NINE)
@@ -58,11 +41,10 @@ class World:
         self.root_secret = FixedRootSecret()
         self.webhooks, self.aws = ScriptedTargets(), ScriptedTargets()
         self.deliver = DeliverOccurrence(
-            tenants=self.tenants,
+            known=KnownTenants(tenants=self.tenants, clock=self.clock),
             root_secret=self.root_secret,
             webhooks=self.webhooks,
             aws=self.aws,
-            clock=self.clock,
             callbacks_at="https://callbacks.example",
         )
 
@@ -94,12 +76,12 @@ def test_a_webhook_is_signed_with_the_tenants_keys_the_newest_first(world: World
         (BY_ROLE, a_tenant(targets=(ARN,)), "the role is not registered any more"),
     ],
 )
-def test_what_is_taken_out_of_the_registration_is_not_called_a_minute_later(
+def test_what_is_taken_out_of_the_registration_is_not_called_half_a_minute_later(
     world: World, target: AwsTarget, left: Tenant, detail: str
 ) -> None:
     assert isinstance(world.deliver.deliver(a_delivery(target)), Delivered)
     world.tenants.register(left)
-    world.clock.advance(REGISTRATION_AGE_MAX - MOMENT)
+    world.clock.advance(KNOWN_FOR - MOMENT)
     assert isinstance(world.deliver.deliver(a_delivery(target)), Delivered)
     world.clock.advance(MOMENT)
     assert world.deliver.deliver(a_delivery(target)) == Failed(detail=detail, retryable=False)
@@ -116,20 +98,13 @@ def test_what_is_added_to_the_registration_is_called_at_once(world: World) -> No
     assert isinstance(world.deliver.deliver(a_delivery(by_role)), Delivered)
 
 
-def test_a_registration_is_read_once_a_minute(world: World) -> None:
+def test_a_registration_is_read_once_in_half_a_minute(world: World) -> None:
     for _ in range(3):
         world.deliver.deliver(a_delivery(QUEUE))
     assert world.tenants.reads == 1
-    world.clock.advance(REGISTRATION_AGE_MAX)
+    world.clock.advance(KNOWN_FOR)
     world.deliver.deliver(a_delivery(QUEUE))
     assert world.tenants.reads == 2
-
-
-def test_the_registrations_known_are_bounded(world: World) -> None:
-    for number in range(REGISTRATIONS_KNOWN_MAX + 1):
-        occurrence = replace(a_delivery().occurrence, tenant=TenantId(f"t{number}"))
-        world.deliver.deliver(replace(a_delivery(QUEUE), occurrence=occurrence))
-    assert len(world.deliver._known) == REGISTRATIONS_KNOWN_MAX
 
 
 @pytest.mark.parametrize("target", [QUEUE, TARGET])
@@ -147,7 +122,7 @@ def test_what_cannot_be_read_now_may_be_tried_again(world: World) -> None:
     assert keyless == Failed(
         detail="the signing keys could not be read", retryable=True, by_target=False
     )
-    world.clock.advance(REGISTRATION_AGE_MAX)
+    world.clock.advance(KNOWN_FOR)
     world.tenants.is_out_of_reach = True
     unread = world.deliver.deliver(a_delivery(QUEUE))
     assert unread == Failed(

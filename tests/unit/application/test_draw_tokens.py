@@ -53,8 +53,11 @@ def test_a_draw_that_takes_nothing_writes_nothing() -> None:
     budgets = InMemoryBudgets()
     draw = drawing(budgets)
     draw.reserve(KEY, 6, 1)
-    assert draw.take_up_to(KEY, 6, 1, through=NINE) == 0
-    assert draw.take_up_to(KEY, 6, 5, through=NINE + timedelta(seconds=20)) == 2
+    assert draw.take_up_to(KEY, 6, 1, through=NINE)[0] == 0
+    assert draw.take_up_to(KEY, 6, 5, through=NINE + timedelta(seconds=20)) == (
+        2,
+        NINE + timedelta(seconds=10),
+    )
     assert budgets.swaps == 2
 
 

@@ -3,12 +3,12 @@ from datetime import timedelta
 
 import pytest
 
-from puntual.application.create_schedule import Request
 from puntual.domain.errors import Conflict, Rejected
 from puntual.domain.judgement import succeeded
 from puntual.domain.occurrence import UnknownOccurrence
 from puntual.domain.page import Page
 from puntual.domain.replay import ContendedOccurrence, NotReplayable
+from puntual.domain.request import Request
 from puntual.domain.run import Run, RunState
 from puntual.domain.schedule import UnknownSchedule
 from puntual.domain.tenant import ScheduleId

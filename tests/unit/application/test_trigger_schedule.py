@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from puntual.application.create_schedule import IdempotencyKeyReused, Request
 from puntual.application.send_request import SendRequest
 from puntual.application.trigger_schedule import TriggerSchedule
 from puntual.domain.lane import Lane
 from puntual.domain.occurrence import Kind
 from puntual.domain.page import Planned
+from puntual.domain.request import IdempotencyKeyReused, Request
 from puntual.domain.run import RUN_AGE_MAX, Run, RunState
 from puntual.domain.run_request import RunRequest
 from puntual.domain.schedule import (

@@ -12,6 +12,7 @@ from puntual.application.bury_message import BuryMessage
 from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
 from puntual.application.plan_recoveries import PlanRecoveries
@@ -141,20 +142,21 @@ class World:
     @property
     def plan_recoveries(self) -> PlanRecoveries:
         return PlanRecoveries(
-            schedules=HostileSchedules(self.schedules, self.hostility),
-            agenda=HostileAgenda(self.agenda, self.hostility),
-            outbox=HostileOutbox(self.outbox, self.hostility),
-            ledger=HostileLedger(self.ledger, self.hostility),
+            plan_cursors=self.plan_cursors,
             tokens=self.catch_up,
             clock=self.clock,
         )
+
+    @property
+    def known_tenants(self) -> KnownTenants:
+        return KnownTenants(tenants=self.tenants, clock=self.clock)
 
     @property
     def catch_up(self) -> CatchUpTokens:
         draw = DrawTokens(
             budgets=HostileBudgets(self.budgets, self.hostility), clock=self.clock, ids=self.ids
         )
-        return CatchUpTokens(tenants=self.tenants, draw=draw, clock=self.clock)
+        return CatchUpTokens(known=self.known_tenants, draw=draw, clock=self.clock)
 
     @property
     def relay_page(self) -> RelayPage:
@@ -176,7 +178,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             horizon=HORIZON,
-            weight_of=TenantWeights(tenants=self.tenants, clock=self.clock),
+            weight_of=TenantWeights(known=self.known_tenants),
         )
 
     @property

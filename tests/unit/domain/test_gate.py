@@ -1,10 +1,8 @@
 """What gates hold, and until when."""
 
-from datetime import timedelta
-
 import pytest
 
-from puntual.domain.gate import hold_of, on_the_millisecond
+from puntual.domain.gate import hold_of
 from tests.builders import NINE
 
 
@@ -17,9 +15,3 @@ def test_a_wait_grows_from_hold_to_hold_up_to_a_minute(
 ) -> None:
     wait = (hold_of(NINE, holds=holds, chance=chance) - NINE).total_seconds()
     assert wait == pytest.approx(seconds, abs=0.01)
-
-
-def test_an_instant_is_rounded_up_to_what_messages_can_hold() -> None:
-    step = timedelta(microseconds=1)
-    assert on_the_millisecond(NINE) == NINE
-    assert on_the_millisecond(NINE + step) == NINE + timedelta(milliseconds=1)

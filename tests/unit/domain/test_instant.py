@@ -13,6 +13,7 @@ from puntual.domain.instant import (
     in_calendar,
     instant_of,
     minute_of,
+    rounded_to_millisecond,
     text_of,
     truncated_to_millisecond,
 )
@@ -33,6 +34,14 @@ def test_the_text_is_in_utc_and_in_milliseconds() -> None:
 def test_the_text_leads_back_to_the_millisecond(instant: datetime) -> None:
     assert instant_of(text_of(instant)) == truncated_to_millisecond(instant)
     assert len(text_of(instant)) == TEXT_LENGTH
+
+
+@pytest.mark.parametrize(("microseconds", "milliseconds"), [(0, 0), (1, 1), (1000, 1), (1001, 2)])
+def test_what_is_rounded_up_is_never_due_before_its_time(
+    microseconds: int, milliseconds: int
+) -> None:
+    instant = NINE + timedelta(microseconds=microseconds)
+    assert rounded_to_millisecond(instant) == NINE + milliseconds * MILLISECOND
 
 
 @given(instants, instants)

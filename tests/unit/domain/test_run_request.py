@@ -10,7 +10,7 @@ from puntual.domain.occurrence import Kind
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX
 from puntual.domain.policies import Misfire, MisfirePolicy, Policies
 from puntual.domain.run import RUN_AGE_MAX, Run, RunState
-from puntual.domain.run_request import OwnedFire, asked_run, whole
+from puntual.domain.run_request import OwnedFire, asked_run
 from puntual.domain.timeline import OccurrenceState, merged, state_of
 from tests.builders import (
     NINE,
@@ -66,11 +66,6 @@ def test_a_backfill_is_spread_at_the_rate_in_whole_milliseconds(
 ) -> None:
     request = a_request(*fires(60), kind=Kind.BACKFILL, per_minute=per_minute)
     assert request.planned[number].available_at == NINE + after
-
-
-def test_milliseconds_are_rounded_up() -> None:
-    assert whole(NINE) == NINE
-    assert whole(NINE + timedelta(microseconds=1)) == NINE + MILLISECOND
 
 
 def test_a_request_is_not_sent_again_once_the_ledger_may_have_forgotten_it() -> None:

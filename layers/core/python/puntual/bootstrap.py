@@ -401,11 +401,10 @@ def _targets(*, tries: int, callbacks_at: str = "") -> DeliverOccurrence:
     sts: STSClient = boto3.client("sts", config=config)
     clients = StsClients(sts=sts, make=make, clock=clock(), environment=settings().environment_name)
     return DeliverOccurrence(
-        tenants=tenants(),
+        known=known_tenants(),
         root_secret=root_secret(),
         webhooks=HttpWebhooks(clock=clock(), allow_private=settings().allows_private_targets),
         aws=AwsTargets(client_of=clients, clock=clock()),
-        clock=clock(),
         callbacks_at=callbacks_at,
     )
 
@@ -424,8 +423,13 @@ def draw_tokens() -> DrawTokens:
 
 
 @cache
+def known_tenants() -> KnownTenants:
+    return KnownTenants(tenants=tenants(), clock=clock())
+
+
+@cache
 def tenant_weights() -> TenantWeights:
-    return TenantWeights(tenants=tenants(), clock=clock())
+    return TenantWeights(known=known_tenants())
 
 
 @cache
@@ -441,16 +445,13 @@ def plan_cursors() -> PlanCursors:
 
 @cache
 def catch_up_tokens() -> CatchUpTokens:
-    return CatchUpTokens(tenants=tenants(), draw=draw_tokens(), clock=clock())
+    return CatchUpTokens(known=known_tenants(), draw=draw_tokens(), clock=clock())
 
 
 @cache
 def plan_recoveries() -> PlanRecoveries:
     return PlanRecoveries(
-        schedules=schedules(),
-        agenda=agenda(),
-        outbox=outbox(),
-        ledger=ledger(),
+        plan_cursors=plan_cursors(),
         tokens=catch_up_tokens(),
         clock=clock(),
     )
@@ -526,7 +527,7 @@ def settle_message() -> SettleMessage:
 def admit_attempt() -> AdmitAttempt:
     """Give the gates of this process: what they hold of tokens and shares is its own."""
     return AdmitAttempt(
-        known=KnownTenants(tenants=tenants(), clock=clock()),
+        known=known_tenants(),
         breakers=CircuitBreakers(breakers=breakers(), clock=clock(), ids=ids()),
         running=RunningShares(
             shares=shares(),
@@ -604,7 +605,6 @@ def control_plane() -> ControlPlane:
             retention=settings().retention,
             deliver=_targets(tries=TRIED_TARGET_TRIES_MAX),
             import_threads=IMPORT_THREADS,
-            catch_up=catch_up_tokens(),
         )
     )
 

@@ -299,7 +299,7 @@ class DynamoDbLedger:
     def _committed(self, writes: Sequence[TransactWriteItem], write_id: str) -> set[str]:
         """Commit; give the sort keys of the rows that were not as they were seen.
 
-        None where it succeeded, or had succeeded before. Conflicts with other transactions are
+        No keys where it succeeded, or had succeeded before. Conflicts with other transactions are
         waited out; raises `Unavailable` if they last.
         """
         codes: list[str] = []

@@ -25,12 +25,13 @@ from puntual.domain.gate import (
     BY_TARGET_RUNNING,
     Limit,
     hold_of,
-    on_the_millisecond,
 )
+from puntual.domain.instant import rounded_to_millisecond
 from puntual.domain.message import Message
 from puntual.domain.run import Run
 from puntual.domain.share import RUNNING, ShareKey
 from puntual.domain.target import DeliveryResult, Failed, Target, limited_name_of
+from puntual.domain.target_limit import limit_name_of
 from puntual.domain.tenant import Tenant, TenantId
 
 BREAKER_OPEN = Failed(
@@ -115,7 +116,7 @@ class AdmitAttempt:
             free_at = self.tokens.take(key, tenant.quotas.retries_per_minute)
         except Unavailable:
             return timedelta(0)
-        return max(timedelta(0), on_the_millisecond(free_at) - self.clock.now())
+        return max(timedelta(0), rounded_to_millisecond(free_at) - self.clock.now())
 
     def _blocked(
         self, message: Message, claim: Run, target: str, until: datetime
@@ -129,7 +130,7 @@ class AdmitAttempt:
             return Admitted(
                 tenant=owner, target=target, lease_until=claim.lease_until, refusal=BREAKER_OPEN
             )
-        without = tuple(name for name in message.tokens if name != f"target#{target}")
+        without = tuple(name for name in message.tokens if name != limit_name_of(target))
         blocked = replace(message, tokens=without, blocked_since=since)
         return self._held(blocked, BY_BREAKER, until)
 
@@ -159,7 +160,7 @@ class AdmitAttempt:
             if limit.name in tokens:
                 continue
             key = BudgetKey(tenant=tenant.tenant, name=limit.name)
-            usable_at = on_the_millisecond(self.tokens.take(key, limit.most))
+            usable_at = rounded_to_millisecond(self.tokens.take(key, limit.most))
             tokens = (*tokens, limit.name)
             # The clock after the draw, which took its time.
             if usable_at > (until or self.clock.now()):

@@ -4,17 +4,24 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from puntual.application.create_schedule import Request
 from puntual.application.derive_fires import AFTER_ALL_SUFFIXES, DeriveFires
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.ports import Ledger, Tenants
 from puntual.application.send_request import SendRequest
 from puntual.domain.backfill import Found, check_drains, check_range, found_at
 from puntual.domain.budget import CATCH_UPS, BudgetKey, reserve, time_of
-from puntual.domain.instant import DAY, MILLISECOND, TEXT_LENGTH, instant_of, text_of
+from puntual.domain.instant import (
+    DAY,
+    MILLISECOND,
+    TEXT_LENGTH,
+    instant_of,
+    rounded_to_millisecond,
+    text_of,
+)
 from puntual.domain.occurrence import Kind
+from puntual.domain.request import Request
 from puntual.domain.run import Run, Span
-from puntual.domain.run_request import OwnedFire, RunRequest, Survey, whole
+from puntual.domain.run_request import OwnedFire, RunRequest, Survey
 from puntual.domain.schedule import Schedule, ScheduleKey
 from puntual.domain.tenant import UnknownTenant
 from puntual.domain.timeline import Fire, run_of
@@ -143,7 +150,7 @@ class BackfillSchedule:
         check_drains(last, count=count, per_minute=per_minute, now=now)
         if not dry_run:
             first = self.draw.reserve(budget, per_minute, count)
-        return whole(first)
+        return rounded_to_millisecond(first)
 
     def _survey(
         self, head: Schedule, wanted: Range, now: datetime

@@ -4,28 +4,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from puntual.application.draw_tokens import DrawTokens
-from puntual.application.ports import Clock, Tenants
+from puntual.application.known_tenants import KnownTenants
+from puntual.application.ports import Clock
 from puntual.domain.budget import CATCH_UPS, BudgetKey, time_of
 from puntual.domain.instant import MINUTE
 from puntual.domain.recovery import Granted
-from puntual.domain.tenant import DEFAULT_QUOTAS, TenantId
+from puntual.domain.tenant import TenantId, quotas_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUpTokens:
-    tenants: Tenants
+    known: KnownTenants
     draw: DrawTokens
     clock: Clock
 
     def per_minute(self, tenant: TenantId) -> int:
-        registered = self.tenants.get(tenant)
-        quotas = DEFAULT_QUOTAS if registered is None else registered.quotas
-        return quotas.catch_ups_per_minute
+        """Give the rate as it was registered a moment ago. Raises `Unavailable`."""
+        return quotas_of(self.known.of(tenant)).catch_ups_per_minute
 
     def take_up_to(self, tenant: TenantId, wanted: int, *, per_minute: int) -> Granted:
         """Take what falls due within a minute, perhaps none."""
         through = self.clock.now() + MINUTE
-        count, first_at = self.draw.take_row(_key_of(tenant), per_minute, wanted, through=through)
+        count, first_at = self.draw.take_up_to(_key_of(tenant), per_minute, wanted, through=through)
         return Granted(count=count, first_at=first_at, every=time_of(1, per_minute))
 
     def reserve(self, tenant: TenantId) -> datetime:

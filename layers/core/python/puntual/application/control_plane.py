@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from puntual.application.admit_caller import AdmitCaller
+from puntual.application.admit_caller import ADMISSION_AGE_MAX, AdmitCaller
 from puntual.application.advance_schedule import AdvanceSchedule
 from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.cancel_schedule import CancelSchedule
-from puntual.application.catch_up_tokens import CatchUpTokens
 from puntual.application.change_schedule import ChangeSchedule
 from puntual.application.count_spans import CountSpans
 from puntual.application.create_schedule import CreateSchedule
@@ -19,6 +18,7 @@ from puntual.application.export_schedules import ExportSchedules
 from puntual.application.forecast_fires import ForecastFires
 from puntual.application.import_schedule import ImportSchedule
 from puntual.application.import_schedules import ImportSchedules
+from puntual.application.known_tenants import KnownTenants
 from puntual.application.list_dead_letters import ListDeadLetters
 from puntual.application.list_occurrences import ListOccurrences
 from puntual.application.list_schedules import ListSchedules
@@ -102,7 +102,11 @@ class Wiring:
     retention: timedelta
     deliver: DeliverOccurrence
     import_threads: int
-    catch_up: CatchUpTokens
+
+    @property
+    def admit_caller(self) -> AdmitCaller:
+        known = KnownTenants(tenants=self.tenants, clock=self.clock, known_for=ADMISSION_AGE_MAX)
+        return AdmitCaller(known=known)
 
     @property
     def advance(self) -> AdvanceSchedule:
@@ -188,7 +192,7 @@ def control_plane_of(wiring: Wiring) -> ControlPlane:
     show, reopen = wiring.show_occurrence, wiring.reopen
     return ControlPlane(
         environment=limits.environment,
-        admit_caller=AdmitCaller(tenants=tenants, clock=clock),
+        admit_caller=wiring.admit_caller,
         create_schedule=wiring.create_schedule,
         show_schedule=ShowSchedule(schedules=schedules, clock=clock),
         list_schedules=ListSchedules(schedules=schedules, tenants=tenants, clock=clock),
@@ -220,7 +224,7 @@ def control_plane_of(wiring: Wiring) -> ControlPlane:
         ),
         preview_rule=PreviewRule(tenants=tenants, clock=clock, limits=limits),
         preview_schedule=PreviewSchedule(schedules=schedules, clock=clock, limits=limits),
-        preview_catch_up=PreviewCatchUp(schedules=schedules, tokens=wiring.catch_up, clock=clock),
+        preview_catch_up=PreviewCatchUp(schedules=schedules, tenants=tenants, clock=clock),
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
         list_tenants=ListTenants(tenants=tenants),

@@ -1,6 +1,5 @@
 """Create a schedule: head, version 1, first cursor and quota in one transaction, then P1."""
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -18,8 +17,8 @@ from puntual.application.ports import (
 from puntual.application.show_schedule import ShownSchedule
 from puntual.domain.agenda import first_cursor
 from puntual.domain.definition import Definition, Limits, version_of
-from puntual.domain.errors import Rejected
 from puntual.domain.instant import MILLISECOND
+from puntual.domain.request import IdempotencyKeyReused, Request
 from puntual.domain.schedule import (
     DuplicateSchedule,
     ScheduleKey,
@@ -29,48 +28,6 @@ from puntual.domain.schedule import (
 )
 from puntual.domain.shard import CLOSE_AFTER
 from puntual.domain.tenant import ScheduleId, ScheduleQuotaReached, Tenant, TenantId, UnknownTenant
-
-MARK_LENGTH = 16
-
-
-class IdempotencyKeyReused(Rejected):
-    """The key came before with another body."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(
-            "Idempotency-Key", key, "a key that came with this very body, or a new one"
-        )
-        self.key = key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What makes a create repeatable: the caller's key and the canonical text of the body."""
-
-    key: str
-    body: str
-
-    @property
-    def fingerprint(self) -> str:
-        """Tells requests apart; its first half tells keys apart."""
-        return f"{self.key_digest}.{_digest(self.body)}"
-
-    @property
-    def key_digest(self) -> str:
-        """What a key is known by within one schedule."""
-        return _digest(self.key)
-
-    @property
-    def mark(self) -> str:
-        """Tells the requests of one occurrence apart, in few characters."""
-        return self.fingerprint[:MARK_LENGTH]
-
-    def schedule_id(self, tenant: TenantId) -> ScheduleId:
-        """Give the id of a schedule whose body names none: the same for the same key."""
-        return ScheduleId(_digest(f"{tenant}\x1f{self.key}"))
-
-    def shares_key_with(self, fingerprint: str) -> bool:
-        return fingerprint.split(".", maxsplit=1)[0] == self.key_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +130,3 @@ def _as_created(version: ScheduleVersion) -> ShownSchedule:
     version = replace(version, until=None)
     head = head_of(version, created_at=version.effective_from, min_valid_version=1)
     return ShownSchedule(head=head, version=version, as_of=version.effective_from - MILLISECOND)
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,10 +1,9 @@
 """Every delivery's last check before it leaves: registration, size, keys; then its own way."""
 
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
 
-from puntual.application.ports import Clock, RootSecret, Targets, Tenants
+from puntual.application.known_tenants import KnownTenants
+from puntual.application.ports import RootSecret, Targets
 from puntual.domain.callback_token import Ticket, token_of
 from puntual.domain.errors import Unavailable
 from puntual.domain.target import (
@@ -14,18 +13,12 @@ from puntual.domain.target import (
     Delivery,
     DeliveryResult,
     Failed,
-    Target,
     WebhookTarget,
     payload_bytes_max_of,
     why_unregistered,
 )
-from puntual.domain.tenant import Tenant, TenantId
+from puntual.domain.tenant import Tenant
 from puntual.domain.webhook_keys import keys_of
-
-REGISTRATION_AGE_MAX = timedelta(seconds=60)
-"""How long a registration counts after it was read: by then what was taken out of it is known."""
-
-REGISTRATIONS_KNOWN_MAX = 1_000
 
 CALLBACKS_PATH = "/v1/callbacks/"
 
@@ -37,20 +30,23 @@ class DeliverOccurrence:
     `callbacks_at` is the address, without a slash at its end, that callbacks come in by.
     """
 
-    tenants: Tenants
+    known: KnownTenants
     root_secret: RootSecret
     webhooks: Targets
     aws: Targets
-    clock: Clock
     callbacks_at: str = ""
-    _known: OrderedDict[TenantId, tuple[datetime, Tenant | None]] = field(
-        default_factory=OrderedDict
-    )
 
     def deliver(self, delivery: Delivery) -> DeliveryResult:
-        """Deliver by the registration as it was at most a minute ago."""
+        """Deliver by the registration as it was a moment ago.
+
+        One that lists its target, that is: what was added to it since counts at once.
+        """
+
+        def lists_it(registered: Tenant) -> bool:
+            return why_unregistered(delivery.target, registered) is None
+
         try:
-            tenant = self._registered(delivery.occurrence.tenant, delivery.target)
+            tenant = self.known.of(delivery.occurrence.tenant, suits=lists_it)
         except Unavailable:
             detail = "the tenant's registration could not be read"
             return Failed(detail=detail, retryable=True, by_target=False)
@@ -89,22 +85,6 @@ class DeliverOccurrence:
             detail = "the signing keys could not be read"
             return Failed(detail=detail, retryable=True, by_target=False)
         return self.webhooks.deliver(replace(delivery, keys=tuple(key.secret for key in keys)))
-
-    def _registered(self, tenant: TenantId, target: Target) -> Tenant | None:
-        """Read it, or give what was read if that lists the target: it may be newer than that.
-
-        Executors' threads may read the same one twice.
-        """
-        now = self.clock.now()
-        read_at, known = self._known.get(tenant, (None, None))
-        is_recent = read_at is not None and now - read_at < REGISTRATION_AGE_MAX
-        if is_recent and known is not None and why_unregistered(target, known) is None:
-            return known
-        registered = self.tenants.get(tenant)
-        self._known[tenant] = (now, registered)
-        while len(self._known) > REGISTRATIONS_KNOWN_MAX:
-            self._known.popitem(last=False)
-        return registered
 
 
 def _as_taken(result: DeliveryResult, delivery: Delivery) -> DeliveryResult:

@@ -34,16 +34,13 @@ class DrawTokens:
             lambda seen: reserve_block(seen, per_minute, size, self.clock.now(), held=held),
         )
 
-    def take_up_to(self, key: BudgetKey, per_minute: int, wanted: int, *, through: datetime) -> int:
-        """Take what falls due at or before `through`; gives how many, perhaps none."""
-        return self._draw(
-            key, lambda seen: take_up_to(seen, per_minute, wanted, self.clock.now(), through)
-        )
-
-    def take_row(
+    def take_up_to(
         self, key: BudgetKey, per_minute: int, wanted: int, *, through: datetime
     ) -> tuple[int, datetime]:
-        """Take what `take_up_to` takes; gives with it when the first of them may be used."""
+        """Take what falls due at or before `through`.
+
+        Gives how many, perhaps none, and when the first of them may be used.
+        """
 
         def take(seen: Budget) -> tuple[Budget, tuple[int, datetime]]:
             now = self.clock.now()

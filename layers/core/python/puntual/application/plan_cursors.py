@@ -1,8 +1,9 @@
 """Turn cursors into pages: the planner's own code, also run inline by who inserts a cursor."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import batched
 
 from puntual.application.ports import Agenda, Clock, Ledger, Outbox, Schedules
 from puntual.domain.agenda import Cursor
@@ -11,9 +12,11 @@ from puntual.domain.expression import Rule
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX, Page, Planned
 from puntual.domain.planning import CursorPlan, plan_cursor
 from puntual.domain.run import Span
-from puntual.domain.schedule import Schedule, ScheduleVersion
+from puntual.domain.schedule import Schedule, ScheduleKey, ScheduleVersion
 
 MEMO_SIZE_MAX = 100_000
+
+HEADLESS = "the cursor's schedule does not exist or cannot be read"
 
 
 class NextFires:
@@ -42,7 +45,7 @@ class Work:
     accounted: list[Cursor] = field(default_factory=list)
     quarantined: list[tuple[Cursor, str]] = field(default_factory=list)
     carried: bool = False
-    page: Page | None = None
+    pages: list[Page] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +80,12 @@ class PlanCursors:
         assert 0 < len(cursors) <= OCCURRENCES_PER_PAGE_MAX
         memo = next_fires or NextFires()
         now = self.clock.now()
-        heads = self.schedules.heads(list({cursor.key: None for cursor in cursors}))
+        heads = self.heads(cursors)
         work = Work(carried=carried)
         for cursor in cursors:
             head = heads.get(cursor.key)
             try:
-                ended = self._ended(cursor, head)
+                ended = self.ended(cursor, head)
                 plans = _plans(cursor, head, ended, now=now, through=through, memo=memo)
             except Unavailable:
                 raise
@@ -90,27 +93,32 @@ class PlanCursors:
                 work.quarantined.append((cursor, f"{type(error).__name__}: {error}"))
                 continue
             _gather(cursor, plans, work)
-        self._write(shard, cursors, work, now)
+        self.write(shard, cursors, work, now)
         return work
 
-    def _ended(self, cursor: Cursor, head: Schedule | None) -> ScheduleVersion | None:
+    def heads(self, cursors: Sequence[Cursor]) -> Mapping[ScheduleKey, Schedule]:
+        return self.schedules.heads(list({cursor.key: None for cursor in cursors}))
+
+    def ended(self, cursor: Cursor, head: Schedule | None) -> ScheduleVersion | None:
         """Read the version of a cursor that the head has moved past; its end is never cached."""
         if head is None or head.version == cursor.version:
             return None
         return self.schedules.version(cursor.key, cursor.version)
 
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+    def write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
+        """Write what was gathered for these cursors of one bucket, and then delete them."""
         if work.spans:
             self.ledger.put_spans(work.spans)
-        if work.planned:
-            work.page = Page(
+        for planned in batched(work.planned, OCCURRENCES_PER_PAGE_MAX, strict=False):
+            page = Page(
                 shard=shard,
                 bucket=cursors[0].bucket,
-                planned=tuple(work.planned),
+                planned=planned,
                 written_at=now,
                 carried=work.carried,
             )
-            self.outbox.put(work.page)
+            self.outbox.put(page)
+            work.pages.append(page)
         for cursor in work.recoveries:
             self.agenda.recover(shard, cursor)
         if work.next_cursors:
@@ -133,7 +141,7 @@ def _plans(
 ) -> list[CursorPlan]:
     """Give the plans of a cursor and, up to `through`, of those that follow it."""
     if head is None:
-        raise LookupError("the cursor's schedule does not exist or cannot be read")
+        raise LookupError(HEADLESS)
     plans = [plan_cursor(cursor, head=head, ended=ended, now=now, next_fire=memo)]
     while through is not None and len(plans) < OCCURRENCES_PER_PAGE_MAX:
         following = plans[-1].next_cursor

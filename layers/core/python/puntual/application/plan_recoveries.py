@@ -4,15 +4,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import batched
 
 from puntual.application.catch_up_tokens import CatchUpTokens
-from puntual.application.plan_cursors import NextFires, Work
-from puntual.application.ports import Agenda, Clock, Ledger, Outbox, Schedules
+from puntual.application.plan_cursors import HEADLESS, NextFires, PlanCursors, Work
+from puntual.application.ports import Clock
 from puntual.domain.agenda import Cursor
 from puntual.domain.errors import Unavailable
 from puntual.domain.instant import MINUTE
-from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX, Page
+from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX
 from puntual.domain.policies import CATCH_UP_LIMIT_MAX
 from puntual.domain.recovery import Granted, Slice, plan_slice, slice_of
 from puntual.domain.schedule import Schedule
@@ -26,14 +25,11 @@ FIRES_MAX = CATCH_UP_LIMIT_MAX
 class PlanRecoveries:
     """Plans recovery cursors of one shard and bucket whose minute has begun.
 
-    Safe to repeat from any point, by the order of its writes: spans, pages, next cursors, and only
-    then the old cursors are deleted. Tokens that were taken before a crash are lost.
+    It writes as `PlanCursors` does, so it is safe to repeat from any point. Tokens that were taken
+    before a crash are lost.
     """
 
-    schedules: Schedules
-    agenda: Agenda
-    outbox: Outbox
-    ledger: Ledger
+    plan_cursors: PlanCursors
     tokens: CatchUpTokens
     clock: Clock
 
@@ -61,7 +57,7 @@ class PlanRecoveries:
             if plan.accounted is not None:
                 work.accounted.append(cursor)
         done = [*slices, *(cursor for cursor, _ in work.quarantined)]
-        self._write(shard, done, work, now)
+        self.plan_cursors.write(shard, done, work, now)
         return work
 
     def _slices(
@@ -73,7 +69,7 @@ class PlanRecoveries:
         now: datetime,
     ) -> dict[Cursor, Slice]:
         """Find what each asks for; stops where the call's fires are spoken for."""
-        heads = self.schedules.heads(list({cursor.key: None for cursor in cursors}))
+        heads = self.plan_cursors.heads(cursors)
         slices: dict[Cursor, Slice] = {}
         room = FIRES_MAX
         for cursor in cursors:
@@ -94,10 +90,8 @@ class PlanRecoveries:
         self, cursor: Cursor, head: Schedule | None, memo: NextFires, now: datetime, at_most: int
     ) -> Slice:
         if head is None:
-            raise LookupError("the cursor's schedule does not exist or cannot be read")
-        ended = None
-        if head.version != cursor.version:
-            ended = self.schedules.version(cursor.key, cursor.version)
+            raise LookupError(HEADLESS)
+        ended = self.plan_cursors.ended(cursor, head)
         return slice_of(cursor, head=head, ended=ended, now=now, at_most=at_most, next_fire=memo)
 
     def _granted(
@@ -119,17 +113,3 @@ class PlanRecoveries:
             cursor = found.owner.cursor
             granted[cursor], left[cursor.tenant] = left[cursor.tenant].cut(len(found.fires))
         return granted
-
-    def _write(self, shard: int, cursors: Sequence[Cursor], work: Work, now: datetime) -> None:
-        if work.spans:
-            self.ledger.put_spans(work.spans)
-        for planned in batched(work.planned, OCCURRENCES_PER_PAGE_MAX, strict=False):
-            bucket = cursors[0].bucket
-            self.outbox.put(Page(shard=shard, bucket=bucket, planned=planned, written_at=now))
-        for cursor in work.recoveries:
-            self.agenda.recover(shard, cursor)
-        for cursor in work.accounted:
-            self.schedules.complete(cursor.key, cursor.version)
-        for cursor, reason in work.quarantined:
-            self.agenda.quarantine(shard, cursor, reason=reason)
-        self.agenda.delete(shard, cursors)

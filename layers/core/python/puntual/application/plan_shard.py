@@ -4,6 +4,7 @@ Recoveries come last, so that what was missed never delays what is due (P8).
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import batched, count
@@ -170,12 +171,12 @@ class PlanShard:
         """
         work = self.plan_cursors.plan(at.shard, cursors, next_fires=at.memo, carried=carried)
         report.count(work)
-        if work.page is None or not carried:
+        if not carried:
             return
-        try:
-            report.carried += self.relay_page(work.page).sent
-        except Unavailable:
-            return  # It stays in the outbox, and is relayed with what is left.
+        for page in work.pages:
+            # One that is not taken stays in the outbox, and is relayed with what is left.
+            with suppress(Unavailable):
+                report.carried += self.relay_page(page).sent
 
     def _recover(self, at: Pass, report: PlanReport) -> None:
         """Plan a slice of each missed range that is due; the next one has a later bucket (E9)."""

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from puntual.application.catch_up_tokens import CatchUpTokens
-from puntual.application.ports import Clock, Schedules
+from puntual.application.ports import Clock, Schedules, Tenants
 from puntual.domain.catch_up_preview import OUTAGE_MAX, CatchUpPreview, preview_of_outage
 from puntual.domain.errors import Rejected
 from puntual.domain.instant import in_calendar, text_of
 from puntual.domain.schedule import Schedule, ScheduleKey, UnknownSchedule
+from puntual.domain.tenant import quotas_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class PreviewedCatchUp:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewCatchUp:
     schedules: Schedules
-    tokens: CatchUpTokens
+    tenants: Tenants
     clock: Clock
 
     def __call__(
@@ -45,7 +45,7 @@ class PreviewCatchUp:
             head,
             start=start,
             end=end,
-            per_minute=self.tokens.per_minute(key.tenant),
+            per_minute=quotas_of(self.tenants.get(key.tenant)).catch_ups_per_minute,
             shown=count,
         )
         return PreviewedCatchUp(head=head, preview=preview)

@@ -12,7 +12,7 @@ from puntual.application.reopen_occurrence import ReopenOccurrence
 from puntual.application.show_occurrence import run_key_of
 from puntual.domain.budget import CATCH_UPS, BudgetKey, time_of
 from puntual.domain.errors import Rejected, Unavailable
-from puntual.domain.instant import truncated_to_millisecond
+from puntual.domain.instant import rounded_to_millisecond
 from puntual.domain.occurrence import RunKey
 from puntual.domain.page_token import ForeignPageToken
 from puntual.domain.replay import REPLAYS_MAX, DeadLetterFilter
@@ -161,7 +161,7 @@ class ReplayDeadLetters:
         budget = BudgetKey(tenant=tenant.tenant, name=CATCH_UPS)
         rate = tenant.quotas.catch_ups_per_minute
         first = self.draw.reserve(budget, rate, count)
-        return (truncated_to_millisecond(first + time_of(number, rate)) for number in range(count))
+        return (rounded_to_millisecond(first + time_of(number, rate)) for number in range(count))
 
     def _result(
         self, candidate: _Candidate, times: Iterator[datetime], ends_at: datetime

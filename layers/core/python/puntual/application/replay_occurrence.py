@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from puntual.application.create_schedule import Request
 from puntual.application.ports import Clock, Schedules
 from puntual.application.reopen_occurrence import ReopenOccurrence
 from puntual.application.show_occurrence import ShowOccurrence
 from puntual.domain.occurrence import ref_of
 from puntual.domain.replay import ContendedOccurrence, NotReplayable, run_in
+from puntual.domain.request import Request
 from puntual.domain.run import Run
 from puntual.domain.schedule import ScheduleKey, UnknownSchedule
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from puntual.application.announced import Announced
-from puntual.application.create_schedule import IdempotencyKeyReused, Request
 from puntual.application.ports import Clock, IdSource, Ledger, Outbox, Requests, Schedules
+from puntual.domain.request import IdempotencyKeyReused, Request
 from puntual.domain.run_request import RunRequest, asked_run
 from puntual.domain.schedule import (
     NothingRuns,

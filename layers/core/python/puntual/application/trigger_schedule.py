@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from puntual.application.create_schedule import Request
 from puntual.application.send_request import SendRequest
 from puntual.domain.occurrence import Kind
+from puntual.domain.request import Request
 from puntual.domain.run_request import OwnedFire, RunRequest
 from puntual.domain.schedule import ScheduleKey
 

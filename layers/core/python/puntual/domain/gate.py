@@ -1,9 +1,9 @@
 """What the gates have in common: their names, and how long they hold what comes too early."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from puntual.domain.instant import MILLISECOND, SECOND, truncated_to_millisecond
+from puntual.domain.instant import SECOND, truncated_to_millisecond
 
 BY_BREAKER = "held by the target's circuit breaker"
 BY_FIRES = "held by fires_per_minute_max"
@@ -31,8 +31,3 @@ def hold_of(until: datetime, *, holds: int, chance: float) -> datetime:
     doublings: int = 2 ** min(holds, HOLD_MAX // HOLD_FIRST)
     wait = min(HOLD_MAX, HOLD_FIRST * doublings)
     return truncated_to_millisecond(until + wait * (0.5 + chance / 2))
-
-
-def on_the_millisecond(instant: datetime) -> datetime:
-    """Round an instant up to what messages and rows can hold of it."""
-    return truncated_to_millisecond(instant + MILLISECOND - timedelta(microseconds=1))

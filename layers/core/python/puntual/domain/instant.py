@@ -63,6 +63,11 @@ def truncated_to_millisecond(instant: datetime) -> datetime:
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
+def rounded_to_millisecond(instant: datetime) -> datetime:
+    """Round up to what rows and messages can hold, so that nothing is due before its time."""
+    return instant + (EPOCH - instant) % MILLISECOND
+
+
 def minute_of(instant: datetime) -> datetime:
     """Give the UTC minute that an instant lies in: its bucket."""
     return instant.replace(second=0, microsecond=0)

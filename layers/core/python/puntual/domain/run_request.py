@@ -7,7 +7,7 @@ from itertools import batched
 from typing import NamedTuple
 
 from puntual.domain.budget import time_of
-from puntual.domain.instant import EPOCH, MILLISECOND, minute_of
+from puntual.domain.instant import minute_of, rounded_to_millisecond
 from puntual.domain.occurrence import Kind, Occurrence
 from puntual.domain.page import OCCURRENCES_PER_PAGE_MAX, Page, Planned
 from puntual.domain.policies import MISFIRE_AFTER_DEFAULT
@@ -76,7 +76,9 @@ class RunRequest:
         )
         return Planned(
             occurrence=occurrence,
-            available_at=whole(self.available_from + time_of(number, self.per_minute)),
+            available_at=rounded_to_millisecond(
+                self.available_from + time_of(number, self.per_minute)
+            ),
             misfire_after=MISFIRE_AFTER_DEFAULT,
             authorised_version=self.authorised_version,
         )
@@ -101,8 +103,3 @@ def asked_run(planned: Planned) -> Run:
         not_before=planned.available_at,
         authorised_version=planned.authorised_version,
     )
-
-
-def whole(instant: datetime) -> datetime:
-    """Round up to milliseconds, which is what is written down."""
-    return instant + (EPOCH - instant) % MILLISECOND

@@ -34,8 +34,12 @@ class TargetLimit:
 
     @property
     def name(self) -> str:
-        """What its budget and its shares are called."""
-        return f"target#{self.target}"
+        return limit_name_of(self.target)
+
+
+def limit_name_of(target: str) -> str:
+    """Give what the budget and the shares of a target are called."""
+    return f"target#{target}"
 
 
 def origin_of(url: str) -> str:

@@ -110,6 +110,11 @@ class ListedTenant:
     quotas: Quotas
 
 
+def quotas_of(registered: Tenant | None) -> Quotas:
+    """Give a tenant's quotas; the default ones where it is not registered."""
+    return DEFAULT_QUOTAS if registered is None else registered.quotas
+
+
 class UnknownTenant(Rejected):
     """No tenant of this id is registered."""
 
