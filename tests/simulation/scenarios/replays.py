@@ -45,12 +45,12 @@ def a_replay_after_a_cancel(parts: Parts) -> Verdict:
 
 
 def a_replay_beyond_the_last_attempt(parts: Parts) -> Verdict:
-    """E2. It is refused."""
+    """E2. It is refused, once the breaker has let all twenty go."""
     second = timedelta(seconds=1)
     stage = Stage(parts)
     stage.create(0, once(60, retry=RetryPolicy(max_attempts=20, base=second, cap=second)))
     stage.calls_are_answered(*(503 for _ in range(20)))
-    stage.replay(240, of=60)
+    stage.replay(9000, of=60)
     stage.ticks_each_minute(30)
     return stage.finish()
 
