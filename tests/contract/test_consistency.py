@@ -25,6 +25,7 @@ KEY = ScheduleKey(tenant=TENANT, schedule=SCHEDULE)
         ("Query", lambda world: world.agenda.due(0, NINE, limit=1, behind=a_cursor())),
         ("Query", lambda world: world.outbox.left(0, written_before=NINE, limit=1)),
         ("GetItem", lambda world: world.ledger.read(an_occurrence().key)),
+        ("GetItem", lambda world: world.ledger.slot(KEY)),
         ("Query", lambda world: world.ledger.between(KEY, first="1", last="2", limit=1)),
         ("GetItem", lambda world: world.requests.read(KEY, "r-1")),
         ("GetItem", lambda world: world.shards.get(0)),

@@ -11,7 +11,16 @@ from puntual.application.import_schedules import ImportOrder
 from puntual.domain.definition import AwsDefinition, WebhookDefinition
 from puntual.domain.expression import Fold, Gap
 from puntual.domain.likeness import parts_that_differ
-from puntual.domain.policies import Misfire, MisfirePolicy, Overlap, Policies, RetryPolicy
+from puntual.domain.policies import (
+    CATCH_UP_LIMIT_MAX,
+    Completion,
+    CompletionPolicy,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
 from puntual.domain.schedule import ScheduleKey
 from puntual.domain.target import Service
 from puntual.domain.tenant import ScheduleId, TenantId
@@ -37,8 +46,9 @@ POLICIES = st.builds(
     Policies,
     misfire=st.builds(
         MisfirePolicy,
-        policy=st.sampled_from([Misfire.SKIP, Misfire.FIRE_ONCE]),
+        policy=st.sampled_from(Misfire),
         after=SECONDS,
+        limit=st.integers(1, CATCH_UP_LIMIT_MAX),
         max_lateness=st.none() | SECONDS.map(lambda span: span + timedelta(hours=1)),
     ),
     retry=st.builds(
@@ -46,9 +56,16 @@ POLICIES = st.builds(
         max_attempts=st.integers(1, 20),
         base=SECONDS,
         cap=SECONDS.map(lambda span: span + timedelta(hours=1)),
+        deadline=st.none() | SECONDS,
     ),
     window=st.integers(0, 60).map(lambda count: timedelta(seconds=count)),
     overlap=st.sampled_from(Overlap),
+    completion=st.builds(
+        CompletionPolicy,
+        policy=st.sampled_from(Completion),
+        heartbeat=SECONDS.map(lambda span: max(span, timedelta(minutes=1))),
+        max_duration=SECONDS.map(lambda span: span + timedelta(hours=1)),
+    ),
 )
 TARGETS = st.one_of(
     st.builds(
@@ -92,13 +109,14 @@ DEFINITIONS = st.fixed_dictionaries(
         "gap": st.sampled_from(Gap),
         "fold": st.sampled_from(Fold),
         "start_at": st.none() | st.just(NINE - timedelta(days=3, milliseconds=7)),
+        "max_runs": st.none() | st.integers(1, 9),
         "end_at": st.none() | st.just(NINE + timedelta(days=90)),
         "policies": POLICIES,
         "target": TARGETS,
         "payload": JSON,
         "labels": LABELS,
     }
-)
+).filter(lambda made: made["max_runs"] is None or not str(made["expression"]).startswith("at("))
 
 
 @settings(max_examples=60, deadline=None)
@@ -120,7 +138,12 @@ def test_what_is_exported_can_be_imported_elsewhere_and_says_the_same(
         write=_line,
         weigh=_escaped_bytes,
     )
-    for tenant, became in ((TENANT, "unchanged"), (OTHER, "created"), (OTHER, "unchanged")):
+    for tenant, became, later in (
+        (TENANT, "unchanged", timedelta(0)),
+        (OTHER, "created", timedelta(0)),
+        (OTHER, "unchanged", timedelta(days=1)),
+    ):
+        world.clock.advance(later)
         done = world.plane.import_schedules(
             tenant,
             "".join(page.lines).encode(),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.simulation.variants import VARIANTS, Variant
+from tests.simulation.variant import Variant
+from tests.simulation.variants import TOPICS, VARIANTS
 from tests.simulation.world import simulate
 
 RULES_BUILT = frozenset(
@@ -64,3 +65,7 @@ def test_a_scenario_shows_the_loss_of_a_rule(variant: Variant) -> None:
 
 def test_every_rule_that_is_built_is_taken_away_in_some_variant() -> None:
     assert {variant.rule for variant in VARIANTS.values()} == RULES_BUILT
+
+
+def test_no_two_variants_share_a_name() -> None:
+    assert len(VARIANTS) == sum(map(len, TOPICS))

@@ -95,10 +95,10 @@ from tests.simulation.workload import LENGTHS, TENANT, Workload
 SHARDS = (1, 2, 4)
 SHARDS_DIRECTED = 4
 QUANTA = (1, 1, QUANTUM)
+"""Small, so that the few schedules of a seed are put off as those of a storm are."""
 
 TURNS_PAUSE_MAX = 300
 """Turns of one cursor cost many calls: slower planners than this would be late by them alone."""
-"""Small, so that the few schedules of a seed are put off as those of a storm are."""
 
 LIMITS = Limits(
     environment="local",

@@ -80,7 +80,7 @@ def more_fires_than_the_rate_allows(parts: Parts) -> Verdict:
     return stage.finish()
 
 
-LIMIT_SCENARIOS = (
+LIMITS = (
     a_dead_target_beside_one_that_lives,
     an_executor_that_dies_with_its_share,
     more_at_once_than_may_run,

@@ -1,0 +1,1 @@
+"""Broken parts by topic, each with the variants that put them in."""
