@@ -85,9 +85,9 @@ def a_world() -> World:
 
 def as_left(world: World) -> tuple[object, ...]:
     """Give all that must be as if nothing had happened on the way."""
-    heads, versions, tenants, cursors, _, ledger = world.writes()
+    heads, versions, tenants, cursors, _, ledger, *others = world.writes()
     fires = set(world.planned_occurrences())
-    return heads, versions, tenants, cursors, ledger, fires
+    return heads, versions, tenants, cursors, ledger, others, fires
 
 
 def untroubled() -> tuple[object, ...]:

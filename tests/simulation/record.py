@@ -384,7 +384,7 @@ class Record:
             if bound is not None and lateness > bound.total_seconds() * SECOND:
                 self.fail("RAN TOO LATE", occurrence, checked_at)
         after = misfire.after.total_seconds() * SECOND
-        if misfire.policy == "catch_up" and late > after and (run.caught_up or held_late > after):
+        if misfire.policy == "catch_up" and late > after and _is_backlog(run, held_late > after):
             self._caught_up(occurrence, function, now)
         self.started_at.append(checked_at)
         if run.held_until is not None:
@@ -472,3 +472,8 @@ def _is_same_attempt(before: Run, after: Run) -> bool:
         and before.attempt == after.attempt
         and before.attempts[-1].started_at == after.attempts[-1].started_at
     )
+
+
+def _is_backlog(run: Run, is_late: bool) -> bool:  # noqa: FBT001 a fact beside the row
+    """Tell whether a late first claim was late but for what gates held it."""
+    return run.caught_up or is_late or not run.held_by

@@ -121,6 +121,11 @@ class Scheduler:
         assert self._running is not None, "an I/O outside of a function"
         return self._running
 
+    @property
+    def handled(self) -> Message | None:
+        """What the function that runs, if one does, has received."""
+        return None if self._running is None else self._running.message
+
     def at(self, when: int, action: Callable[[], None]) -> None:
         self._count += 1
         heapq.heappush(self._heap, (max(when, self.now), self._count, action))

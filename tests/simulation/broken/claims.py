@@ -92,7 +92,7 @@ class KeysWithTheVersion(WatchedLedger):
         super()._put(self._own(key) if isinstance(row, Run) else key, row)
 
     def _own(self, key: RunKey) -> RunKey:
-        message = self.scheduler.running.message
+        message = self.scheduler.handled
         if message is None or key != message.occurrence.key:
             return key
         return replace(key, run=f"{key.run}/v{message.occurrence.version}")
