@@ -297,11 +297,11 @@ class ForgetsWhatTheQueueRefused(SettleMessage):
 
 class SendsNobodyToLookAtTheLease(ExecuteOccurrence):
     def _held(
-        self, message: Message, run: Run, result: Accepted, standing: Standing
+        self, message: Message, run: Run, result: Accepted, standing: Standing, now: datetime
     ) -> Settled | None:
         completion = standing.policies.completion
 
-        def taken(row: Run, now: datetime) -> Run:
+        def taken(row: Run, _: datetime) -> Run:
             return accepted(row, completion, detail=result.detail, now=now)
 
         held = self.settle_message.rewrite(run, taken)
@@ -434,9 +434,14 @@ class RecordsWhateverTheState(WatchedLedger):
 
 class DeletesAfterALostRace(ExecuteOccurrence):
     def _record(
-        self, message: Message, run: Run, result: DeliveryResult, standing: Standing
+        self,
+        message: Message,
+        run: Run,
+        result: DeliveryResult,
+        standing: Standing,
+        now: datetime,
     ) -> Settled | None:
-        return super()._record(message, run, result, standing) or Settled(why="lost")
+        return super()._record(message, run, result, standing, now) or Settled(why="lost")
 
 
 class RaisesLeasesOverWhateverIsThere(WatchedLedger):

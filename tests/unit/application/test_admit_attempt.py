@@ -28,7 +28,7 @@ from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import NINE, TENANT, a_message, a_tenant, a_version, an_occurrence
 from tests.fakes.hostile import Rates
 from tests.fakes.scripted_targets import ScriptedTargets, always_delivered
-from tests.fakes.seeded_chance import FixedChance
+from tests.gates import failing_by
 from tests.unit.application.world import World
 
 FIRE = NINE + timedelta(minutes=5)
@@ -190,12 +190,12 @@ class Among:
         self.world, self.settled = world, list[Settled]()
 
     def executor(self, holder: str) -> ExecuteOccurrence:
-        world = self.world
+        world, gates = self.world, self.world.gates_of_another(holder)
         return ExecuteOccurrence(
             settle_message=world.settle_message,
             targets=ScriptedTargets(),
-            chance=FixedChance(0.5),
-            admit=world.gates_of_another(holder),
+            fail_attempt=failing_by(gates),
+            admit=gates,
         )
 
     def run(self, first: Message, *others: Message) -> Settled:
