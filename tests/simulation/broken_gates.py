@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from puntual.application.admit_attempt import AdmitAttempt, Admitted, Held
 from puntual.application.circuit_breakers import CircuitBreakers
+from puntual.application.kept_rooms import KeptRooms
 from puntual.application.running_shares import RunningShares
 from puntual.application.token_blocks import TokenBlocks
 from puntual.domain.budget import BudgetKey
@@ -30,6 +31,16 @@ class CountsOnlyItself(RunningShares):
     def enter(self, key: ShareKey, limit: int, *, lease_until: datetime) -> bool:
         own = replace(key, name=f"{key.name} of {self.holder}")
         return super().enter(own, limit, lease_until=lease_until)
+
+
+class KeepsNoRoomOfWhatIsTaken(AdmitAttempt):
+    def taken(self, admitted: Admitted, run: Run, *, until: datetime) -> Admitted:  # noqa: ARG002
+        return admitted
+
+
+class KeepsNoRoomForHeartbeats(KeptRooms):
+    def keep(self, run: Run, target: Target, *, until: datetime) -> None:
+        """Leave it as it is."""
 
 
 class TokensOfTheFutureUsedNow(TokenBlocks):

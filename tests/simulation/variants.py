@@ -61,6 +61,8 @@ from tests.gates import GateParts
 from tests.simulation.broken_gates import (
     CountsOnlyItself,
     ForgetsWhatIsReserved,
+    KeepsNoRoomForHeartbeats,
+    KeepsNoRoomOfWhatIsTaken,
     NeverOpens,
     SharesThatNeverRunOut,
     TokensOfTheFutureUsedNow,
@@ -68,6 +70,7 @@ from tests.simulation.broken_gates import (
 )
 from tests.simulation.limit_scenarios import (
     a_dead_target_beside_one_that_lives,
+    a_run_by_callback_beside_one_that_waits,
     an_executor_that_dies_with_its_share,
     more_at_once_than_may_run,
     more_fires_than_the_rate_allows,
@@ -1417,6 +1420,18 @@ VARIANTS: dict[str, Variant] = {
         parts=Parts(gates=GateParts(running=CountsOnlyItself)),
         shows=frozenset({"OVER RUNNING_MAX"}),
         scenario=more_at_once_than_may_run,
+    ),
+    "no room of what is taken": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(admit=KeepsNoRoomOfWhatIsTaken)),
+        shows=frozenset({"OVER RUNNING_MAX"}),
+        scenario=a_run_by_callback_beside_one_that_waits,
+    ),
+    "no room for heartbeats": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(rooms=KeepsNoRoomForHeartbeats)),
+        shows=frozenset({"OVER RUNNING_MAX"}),
+        scenario=a_run_by_callback_beside_one_that_waits,
     ),
     "tokens of the future used now": Variant(
         rule="ADR 0021",

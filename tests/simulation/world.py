@@ -208,6 +208,7 @@ class World:
         windows = () if directed else windows_of(random, self.lasts, poisoned=self.dies_early)
         self.faults = Faults(self.scheduler, windows=windows, thaw=thaw)
         self.scheduler.fate = self.faults.fate
+        self.record.is_calm = self.faults.is_calm
         self.scheduler.on_death = self._died
         self.io = Io(self.scheduler, self.faults, self.trace)
         self.refuses_sends: Callable[[], bool] = lambda: False
