@@ -50,4 +50,7 @@ class FailAttempt:
             free_at = self.tokens.take_by(key, tenant.quotas.retries_per_minute, by=by)
         except Unavailable:
             return timedelta(0)
-        return None if free_at is None else max(timedelta(0), on_the_millisecond(free_at) - now)
+        if free_at is None:
+            return None
+        # The clock after the draw, which took its time.
+        return max(timedelta(0), on_the_millisecond(free_at) - self.clock.now())
