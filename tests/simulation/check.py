@@ -288,8 +288,14 @@ def _check_effects(end: End, rows: Rows) -> None:
         if run.state is RunState.SUCCEEDED and run.occurrence.id not in seen:
             end.fail("SUCCEEDED UNSEEN", run)
         completed = end.record.completed.get(run.occurrence.key)
-        if completed is not None and (run.state, run.attempt) != (RunState.SUCCEEDED, completed):
+        if completed is None or _round_of(run, completed) < run.round:
+            continue  # It was replayed since.
+        if (run.state, run.attempt) != (RunState.SUCCEEDED, completed):
             end.fail("COMPLETE LOST", f"attempt {completed} {run}")
+
+
+def _round_of(run: Run, attempt: int) -> int:
+    return next(each.round for each in run.attempts if each.number == attempt)
 
 
 def _check_rate(end: End) -> None:

@@ -95,6 +95,9 @@ from tests.simulation.workload import LENGTHS, TENANT, Workload
 SHARDS = (1, 2, 4)
 SHARDS_DIRECTED = 4
 QUANTA = (1, 1, QUANTUM)
+
+TURNS_PAUSE_MAX = 300
+"""Turns of one cursor cost many calls: slower planners than this would be late by them alone."""
 """Small, so that the few schedules of a seed are put off as those of a storm are."""
 
 LIMITS = Limits(
@@ -309,6 +312,10 @@ class World:
             scheduler, self.record, agenda=self.fake_agenda, tenants=self.fake_tenants
         )
 
+    def _quantum(self) -> int:
+        drawn = self.scheduler.random.choice(QUANTA)
+        return drawn if self.faults.planner_pause <= TURNS_PAUSE_MAX else QUANTUM
+
     def _make_use_cases(self) -> None:
         parts, io, clock, ids = self.parts, self.io, self.clock, self.ids
         schedules = HostileSchedules(self.fake_schedules, io)
@@ -380,7 +387,7 @@ class World:
             ids=ids,
             horizon=HORIZON,
             weight_of=TenantWeights(tenants=self.fake_tenants, clock=clock),
-            quantum=self.scheduler.random.choice(QUANTA),
+            quantum=self._quantum(),
         )
         self.tick = Tick(shards=shards, planners=planners)
         settle_message = parts.settle_message(

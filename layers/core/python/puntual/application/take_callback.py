@@ -127,7 +127,7 @@ class TakeCallback:
             occurrence=run.occurrence,
             available_at=run.available_at,
             misfire_after=policies.misfire.after,
-            flexible=bool(policies.window),
+            flexible=run.occurrence.is_regular and bool(policies.window),
             authorised_version=run.authorised_version,
             round=run.round,
         )
