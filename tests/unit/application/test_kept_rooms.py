@@ -49,8 +49,8 @@ def a_world(tenant: Tenant, *, retry: RetryPolicy | None = None) -> World:
     return world
 
 
-def limited(running_max: int | None = 1, **quotas: int) -> Tenant:
-    return a_tenant(quotas=Quotas(running_max=running_max, **quotas))
+def limited(running_max: int | None = 1, *, retries: int = 600) -> Tenant:
+    return a_tenant(quotas=Quotas(running_max=running_max, retries_per_minute=retries))
 
 
 def taker(world: World) -> TakeCallback:
@@ -180,7 +180,7 @@ def test_who_has_no_limit_pays_nothing() -> None:
 
 
 def test_the_retry_of_a_fail_has_its_place_in_the_tenants_rate() -> None:
-    world = a_world(limited(None, retries_per_minute=6))
+    world = a_world(limited(None, retries=6))
     take = taker(world)
     for number in range(3):
         world.execute(message(number))
@@ -190,7 +190,7 @@ def test_the_retry_of_a_fail_has_its_place_in_the_tenants_rate() -> None:
 
 
 def test_a_place_behind_the_deadline_is_left_to_others_and_the_run_is_dead() -> None:
-    world = a_world(limited(None, retries_per_minute=1), retry=RetryPolicy(deadline=MINUTE))
+    world = a_world(limited(None, retries=1), retry=RetryPolicy(deadline=MINUTE))
     take = taker(world)
     for number in range(3):
         world.execute(message(number))
