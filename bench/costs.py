@@ -70,7 +70,7 @@ from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
-from tests.gates import GatePorts, gates_of
+from tests.gates import GatePorts, failing_by, gates_of
 
 SCHEDULES = 1_000
 EXECUTED = 50
@@ -168,18 +168,21 @@ class Bench:
     def execute_occurrence(
         self, versions: VersionCache, targets: ScriptedTargets | None = None
     ) -> ExecuteOccurrence:
+        gates = self.gates
         return ExecuteOccurrence(
             settle_message=self.settle_message(versions),
             targets=targets or ScriptedTargets(),
-            chance=FixedChance(),
-            admit=self.gates,
+            fail_attempt=failing_by(gates),
+            admit=gates,
         )
 
     def take_callback(self, versions: VersionCache) -> TakeCallback:
+        gates = self.gates
         return TakeCallback(
             root_secret=FixedRootSecret(),
             settle_message=self.settle_message(versions),
-            chance=FixedChance(),
+            fail_attempt=failing_by(gates),
+            rooms=gates.rooms,
         )
 
     @property

@@ -21,12 +21,14 @@ from tests.builders import HORIZON, NINE, SCHEDULE, TENANT, a_tenant
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_agenda import InMemoryAgenda
+from tests.fakes.in_memory_breakers import InMemoryBreakers
 from tests.fakes.in_memory_budgets import InMemoryBudgets
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.fakes.in_memory_outbox import InMemoryOutbox
 from tests.fakes.in_memory_requests import InMemoryRequests
 from tests.fakes.in_memory_schedules import InMemorySchedules
 from tests.fakes.in_memory_shards import InMemoryShards
+from tests.fakes.in_memory_shares import InMemoryShares
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_targets import ScriptedTargets
@@ -57,6 +59,8 @@ class World:
     clock: ManualClock = field(default_factory=lambda: ManualClock(NINE))
     tenants: InMemoryTenants = field(default_factory=InMemoryTenants)
     budgets: InMemoryBudgets = field(default_factory=InMemoryBudgets)
+    shares: InMemoryShares = field(default_factory=InMemoryShares)
+    breakers: InMemoryBreakers = field(default_factory=InMemoryBreakers)
     agenda: InMemoryAgenda = field(default_factory=InMemoryAgenda)
     outbox: InMemoryOutbox = field(default_factory=InMemoryOutbox)
     ledger: InMemoryLedger = field(default_factory=InMemoryLedger)
@@ -115,6 +119,8 @@ class World:
                 ledger=ledger,
                 requests=self.requests,
                 budgets=self.budgets,
+                shares=self.shares,
+                breakers=self.breakers,
                 announced=announced,
                 clock=self.clock,
                 ids=self.ids,

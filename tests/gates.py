@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.circuit_breakers import CircuitBreakers
 from puntual.application.draw_tokens import DrawTokens
+from puntual.application.fail_attempt import FailAttempt
+from puntual.application.kept_rooms import KeptRooms
 from puntual.application.known_tenants import KnownTenants
 from puntual.application.ports import (
     Breakers,
@@ -40,6 +42,7 @@ class GateParts:
     admit: type[AdmitAttempt] = AdmitAttempt
     breakers: type[CircuitBreakers] = CircuitBreakers
     running: type[RunningShares] = RunningShares
+    rooms: type[KeptRooms] = KeptRooms
     tokens: type[TokenBlocks] = TokenBlocks
 
 
@@ -54,12 +57,21 @@ def gates_of(
 ) -> AdmitAttempt:
     """Give the gates of an executor, with nothing in stock."""
     parts = parts or GateParts()
+    known = KnownTenants(tenants=ports.tenants, clock=clock)
     draw = DrawTokens(budgets=ports.budgets, clock=clock, ids=ids)
     return parts.admit(
-        known=KnownTenants(tenants=ports.tenants, clock=clock),
+        known=known,
         breakers=parts.breakers(breakers=ports.breakers, clock=clock, ids=ids),
         running=parts.running(shares=ports.shares, clock=clock, ids=ids, holder=holder),
+        rooms=parts.rooms(known=known, shares=ports.shares, clock=clock, ids=ids),
         tokens=parts.tokens(draw=draw),
         clock=clock,
         chance=chance,
+    )
+
+
+def failing_by(gates: AdmitAttempt) -> FailAttempt:
+    """Give what a process does with failures; it draws on what its gates have in stock."""
+    return FailAttempt(
+        known=gates.known, tokens=gates.tokens, clock=gates.clock, chance=gates.chance
     )

@@ -15,8 +15,9 @@ from puntual.application.preview_catch_up import PreviewedCatchUp
 from puntual.application.preview_rule import PreviewedRule
 from puntual.application.replay_dead_letters import ReplayedDeadLetters, ReplayResult
 from puntual.application.show_schedule import ShownSchedule
-from puntual.application.show_usage import Usage
+from puntual.application.show_usage import RateUsage, RunningUsage, TargetUsage, Usage
 from puntual.application.try_target import Tried
+from puntual.domain.breaker import OpenBreaker
 from puntual.domain.catch_up_preview import PolicyOutcome
 from puntual.domain.change_summary import summary_of
 from puntual.domain.clock_changes import ClockChange
@@ -316,11 +317,35 @@ def usage_document(usage: Usage) -> dict[str, Any]:
         "quotas": quotas_document(usage.tenant.quotas),
         "used": {
             "schedules": usage.tenant.schedules,
-            **{
-                name: {"waiting": rate.waiting, "held": rate.held}
-                for name, rate in usage.rates.items()
-            },
+            **{name: _rate_document(rate) for name, rate in usage.rates.items()},
+            **_running_document(usage.running),
+            "targets": [_target_usage_document(each) for each in usage.targets],
         },
+        "breakers": [breaker_document(each) for each in usage.breakers],
+    }
+
+
+def _target_usage_document(usage: TargetUsage) -> dict[str, Any]:
+    rate = {} if usage.rate is None else {"attempts": _rate_document(usage.rate)}
+    return {"target": usage.target, **rate, **_running_document(usage.running)}
+
+
+def _rate_document(usage: RateUsage) -> dict[str, Any]:
+    return {"waiting": usage.waiting, "held": usage.held}
+
+
+def _running_document(usage: RunningUsage | None) -> dict[str, Any]:
+    """Give nothing where nothing is counted."""
+    if usage is None:
+        return {}
+    return {"running": {"in_use": usage.in_use, "max": usage.max, "held": usage.held}}
+
+
+def breaker_document(breaker: OpenBreaker) -> dict[str, Any]:
+    return {
+        "target": breaker.target,
+        "until": text_of(breaker.until),
+        "opened": breaker.opened,
     }
 
 
@@ -335,6 +360,7 @@ def tried_document(tried: Tried) -> dict[str, Any]:
         "detail": result.detail,
         "retryable": isinstance(result, Failed) and result.retryable,
         "duration_ms": tried.duration // MILLISECOND,
+        "breaker": None if tried.breaker is None else breaker_document(tried.breaker),
     }
 
 

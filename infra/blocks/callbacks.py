@@ -60,6 +60,8 @@ class Callbacks(Construct):
             permissions=[
                 grants.on_table(tables.occurrences, "GetItem", "PutItem", "UpdateItem"),
                 grants.on_table(tables.versions, "GetItem"),
+                # What limits a tenant, the room of what is over, the place of a retry.
+                grants.draw_on_budgets(tables),
                 # The message of a retry.
                 grants.send(lanes.queues),
                 grants.read_secret(root_secret),

@@ -473,7 +473,7 @@ def test_nothing_is_sent_once_the_deadline_has_passed(stage: Stage, service: Ser
     operation, _, client = call_of(service)
     with recording(stage.clients[client], operation) as calls:
         result = stage.targets(clock=late).deliver(to(service))
-    assert result == Failed(detail="timeout before the call", retryable=True)
+    assert result == Failed(detail="timeout before the call", retryable=True, by_target=False)
     assert calls == []
 
 

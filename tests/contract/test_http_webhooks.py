@@ -310,7 +310,7 @@ def test_a_connection_that_is_never_taken_times_out() -> None:
 def test_nothing_is_called_when_no_time_is_left() -> None:
     with receiving(answering(200)) as receiver:
         result = deliver(receiver, within=timedelta(0))
-    assert result == Failed(detail="timeout before the call", retryable=True)
+    assert result == Failed(detail="timeout before the call", retryable=True, by_target=False)
     assert receiver.requests == []
 
 
@@ -376,7 +376,8 @@ def test_a_name_that_does_not_resolve_may_be_tried_again() -> None:
 @pytest.mark.parametrize("host", ["exa..mple.test", ".test", "x" * 64 + ".test"])
 def test_a_host_that_is_no_name_is_given_up(host: str) -> None:
     result = webhooks().deliver(a_delivery(f"http://{host}/"))
-    assert result == Failed(detail="the host is not a name that DNS can hold", retryable=False)
+    detail = "the host is not a name that DNS can hold"
+    assert result == Failed(detail=detail, retryable=False, by_target=False)
 
 
 def test_a_name_without_addresses_may_be_tried_again() -> None:
@@ -388,7 +389,9 @@ def test_a_name_without_addresses_may_be_tried_again() -> None:
 # Addresses
 
 REFUSED = Failed(
-    detail="the host has a private or reserved address, which is refused", retryable=False
+    detail="the host has a private or reserved address, which is refused",
+    retryable=False,
+    by_target=False,
 )
 
 

@@ -203,7 +203,7 @@ def test_a_role_that_cannot_be_assumed_is_a_result_that_says_so(
     targets = AwsTargets(client_of=stage.clients, clock=stage.clock)
     with refusing(stage.sts, "AssumeRole", code, status=status):
         result = targets.deliver(a_delivery(a_target()))
-    assert result == Failed(detail=detail, retryable=retryable)
+    assert result == Failed(detail=detail, retryable=retryable, by_target=False)
     assert stage.made == []
 
 

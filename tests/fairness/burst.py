@@ -52,7 +52,7 @@ from tests.fakes.in_memory_seats import InMemorySeats
 from tests.fakes.in_memory_shards import InMemoryShards
 from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.seeded_chance import SeededChance
-from tests.gates import GatePorts, gates_of
+from tests.gates import GatePorts, failing_by, gates_of
 from tests.simulation.scheduler import MINUTE, SECOND, FunctionKind, Scheduler, instant_at
 
 NOISY = "noisy"
@@ -234,11 +234,12 @@ class Burst:
             ids=ids,
             catch_up=catch_up,
         )
+        gates = gates_of(GatePorts(tenants=self._tenants), clock=self, ids=ids, chance=chance)
         self.execute = ExecuteOccurrence(
             settle_message=self.settle,
             targets=self,
-            chance=chance,
-            admit=gates_of(GatePorts(tenants=self._tenants), clock=self, ids=ids, chance=chance),
+            fail_attempt=failing_by(gates),
+            admit=gates,
         )
         self._shares = [
             self.parts.share(

@@ -111,6 +111,7 @@ def test_a_try_that_fails_is_an_answer_and_no_error(registered: Api) -> None:
         "detail": denied,
         "retryable": False,
         "duration_ms": 0,
+        "breaker": None,
     }
 
 

@@ -22,6 +22,7 @@ from tests.functions.conftest import Api
 from tests.functions.documented_examples import CALLBACKS, examples
 from tests.functions.test_api_document import as_told
 from tests.functions.test_callbacks import an_event
+from tests.gates import GatePorts, failing_by, gates_of
 
 TEXT = CALLBACKS.read_text(encoding="utf-8")
 RUN = a_run(an_occurrence(schedule="report"))
@@ -53,6 +54,12 @@ def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
 
 def called_back(api: Api, request: str) -> tuple[int, Any]:
     world = api.world
+    gates = gates_of(
+        GatePorts(tenants=world.tenants, budgets=world.budgets),
+        clock=world.clock,
+        ids=world.ids,
+        chance=FixedChance(),
+    )
     take = TakeCallback(
         root_secret=world.root_secret,
         settle_message=SettleMessage(
@@ -63,7 +70,8 @@ def called_back(api: Api, request: str) -> tuple[int, Any]:
             ids=world.ids,
             catch_up=world.catch_up,
         ),
-        chance=FixedChance(),
+        fail_attempt=failing_by(gates),
+        rooms=gates.rooms,
     )
     token = token_of(Ticket(occurrence=RUN.occurrence, attempt=1), root=world.root_secret.secret)
     head, _, body = request.partition("\n\n")

@@ -130,6 +130,7 @@ PERMISSIONS: Mapping[str, Mapping[str, set[str]]] = {
         "Strict": {"sqs:SendMessage"},
         "Flexible": {"sqs:SendMessage"},
         "Recovery": {"sqs:SendMessage"},
+        "Tenants": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "WebhookRootSecret": {"secretsmanager:GetSecretValue"},
     },
     "undeliverable": {

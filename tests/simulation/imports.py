@@ -169,6 +169,8 @@ def _plane(world: World, hostility: Hostility, parts: Parts) -> ControlPlane:
             schedules=schedules,
             tenants=world.tenants,
             budgets=world.budgets,
+            shares=world.shares,
+            breakers=world.breakers,
             requests=world.requests,
             ledger=ledger,
             announced=Announced(

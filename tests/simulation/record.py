@@ -5,6 +5,7 @@ no code with the domain's judgement and planning.
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -40,6 +41,10 @@ granted may lie in its lane for as long again before it counts as late."""
 
 LEASE_SLACK = 15 * SECOND
 """How long after its end a lease may still be respected: margin, clocks, and a slow decision."""
+
+
+CALM_FOR = 60 * SECOND
+"""How long nothing must have gone wrong for a room to have been kept for sure."""
 
 
 class Failure(NamedTuple):
@@ -120,6 +125,12 @@ class Record:
     completed: dict[RunKey, int] = field(default_factory=dict)
     """The attempts whose targets heard that their complete was taken."""
 
+    taken: set[RunKey] = field(default_factory=set)
+    """Runs that their targets have taken in time and in calm, and whose leases did not run out."""
+
+    is_calm: Callable[[int, int], bool] = lambda _start, _end: True
+    """Whether nothing went wrong between: else a room may not have been kept."""
+
     running_max: int | None = None
     fires_per_minute_max: int | None = None
     started_at: list[int] = field(default_factory=list)
@@ -161,8 +172,13 @@ class Record:
         if now + function.skew < milliseconds_of(max(due, occurrence.scheduled_for)):
             self.fail("EARLY", occurrence, now)
         self.going_on += 1
-        if self.running_max is not None and self.going_on > self.running_max:
-            self.fail("OVER RUNNING_MAX", f"{self.going_on} {occurrence}", now)
+        taken = [
+            key
+            for key in self.taken - {occurrence.key}
+            if now < self.lease_ends[key] and self.is_calm(now - CALM_FOR, now)
+        ]
+        if self.running_max is not None and self.going_on + len(taken) > self.running_max:
+            self.fail("OVER RUNNING_MAX", f"{self.going_on} {taken} {occurrence}", now)
         schedule = _schedule_of(occurrence)
         if not self._may_overlap(occurrence):
             calls = self.calls[schedule]
@@ -196,6 +212,7 @@ class Record:
         if after.state.is_terminal:
             self._ended(after.occurrence, function, now)
         self._overlap(before, after, function, now)
+        self._moved_on(after)
         match after.state:
             case RunState.RUNNING if before is None or before.attempt != after.attempt:
                 self._claimed(before, after, function, now)
@@ -312,6 +329,7 @@ class Record:
         occurrence = after.occurrence
         if after.lease_until < before.lease_until:
             self.fail("LEASE FELL", f"{before} {after}", now)
+        self._taken(before, after, function, now)
         if after.lease_until <= before.lease_until:
             return
         self.counts["leases raised"] += 1
@@ -320,6 +338,19 @@ class Record:
         if after.lease_until > after.attempts[-1].started_at + longest:
             self.fail("LEASE BEYOND MAX_DURATION", f"{before} {after}", now)
         self.lease_ends[occurrence.key] = milliseconds_of(after.lease_until) - function.skew
+
+    def _moved_on(self, after: Run) -> None:
+        if after.state is not RunState.RUNNING:
+            self.taken.discard(after.occurrence.key)
+
+    def _taken(self, before: Run, after: Run, function: Function, now: int) -> None:
+        """From its target's 202 on a run is under way, whoever had stood behind it."""
+        key = after.occurrence.key
+        if now >= self.lease_ends[key] or not self.is_calm(now - CALM_FOR, now):
+            self.taken.discard(key)
+        elif function.kind is FunctionKind.EXECUTOR and after.attempts != before.attempts:
+            self.counts["taken"] += 1
+            self.taken.add(key)
 
     def called_back(
         self, what: str, ticket: Ticket, before: Run | None, answered: Run, now: int
@@ -342,6 +373,7 @@ class Record:
         occurrence = run.occurrence
         schedule = _schedule_of(occurrence)
         assert run.lease_until is not None
+        self.taken.discard(occurrence.key)
         self.claimed_at.setdefault(occurrence.key, now)
         self.lease_ends[occurrence.key] = milliseconds_of(run.lease_until) - function.skew
         known = self.available_at.setdefault(occurrence.id, run.available_at)

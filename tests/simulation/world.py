@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from puntual.application.admit_attempt import AdmitAttempt
 from puntual.application.announced import Announced
 from puntual.application.backfill_schedule import BackfillSchedule
 from puntual.application.bury_message import BuryMessage
@@ -68,7 +69,7 @@ from tests.fakes.in_memory_tenants import InMemoryTenants
 from tests.fakes.in_memory_zone_releases import InMemoryZoneReleases
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
-from tests.gates import GateParts, GatePorts, gates_of
+from tests.gates import GateParts, GatePorts, failing_by, gates_of
 from tests.simulation.asked import Asking, asking_by
 from tests.simulation.callers import Callers
 from tests.simulation.check import End, check
@@ -211,6 +212,7 @@ class World:
         windows = () if directed else windows_of(random, self.lasts, poisoned=self.dies_early)
         self.faults = Faults(self.scheduler, windows=windows, thaw=thaw)
         self.scheduler.fate = self.faults.fate
+        self.record.is_calm = self.faults.is_calm
         self.scheduler.on_death = self._died
         self.io = Io(self.scheduler, self.faults, self.trace)
         self.refuses_sends: Callable[[], bool] = lambda: False
@@ -352,6 +354,8 @@ class World:
                 ledger=ledger,
                 requests=HostileRequests(self.fake_requests, io),
                 budgets=HostileBudgets(self.fake_budgets, io),
+                shares=HostileShares(self.fake_running, io),
+                breakers=HostileBreakers(self.fake_breakers, io),
                 announced=announced,
                 clock=clock,
                 ids=ids,
@@ -393,14 +397,17 @@ class World:
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )
-        chance = SeededChance(self.scheduler)
+        gates = self._gates_of("callbacks")
         self.callers = Callers(
             self.scheduler,
             self.faults,
             self.record,
             ledger=self.fake_ledger,
             take=parts.take_callback(
-                root_secret=FixedRootSecret(), settle_message=settle_message, chance=chance
+                root_secret=FixedRootSecret(),
+                settle_message=settle_message,
+                fail_attempt=failing_by(gates),
+                rooms=gates.rooms,
             ),
         )
         self.receivers = Receivers(
@@ -412,24 +419,27 @@ class World:
     def _new_executor(self) -> ExecuteOccurrence:
         """Start a process: what it knows, counts and has in stock dies with it."""
         self._processes += 1
-        chance = SeededChance(self.scheduler)
+        gates = self._gates_of(f"executor {self._processes}")
         return self.parts.execute(
             settle_message=self._settle_message,
             targets=self.receivers,
-            chance=chance,
-            admit=gates_of(
-                GatePorts(
-                    tenants=self.fake_tenants,
-                    budgets=HostileBudgets(self.fake_budgets, self.io),
-                    shares=HostileShares(self.fake_running, self.io),
-                    breakers=HostileBreakers(self.fake_breakers, self.io),
-                ),
-                clock=self.clock,
-                ids=self.ids,
-                chance=chance,
-                holder=f"executor {self._processes}",
-                parts=self.parts.gates,
+            fail_attempt=failing_by(gates),
+            admit=gates,
+        )
+
+    def _gates_of(self, holder: str) -> AdmitAttempt:
+        return gates_of(
+            GatePorts(
+                tenants=self.fake_tenants,
+                budgets=HostileBudgets(self.fake_budgets, self.io),
+                shares=HostileShares(self.fake_running, self.io),
+                breakers=HostileBreakers(self.fake_breakers, self.io),
             ),
+            clock=self.clock,
+            ids=self.ids,
+            chance=SeededChance(self.scheduler),
+            holder=holder,
+            parts=self.parts.gates,
         )
 
     def _plan_ticks(self) -> None:

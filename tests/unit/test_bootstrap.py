@@ -43,7 +43,7 @@ CACHED: tuple[Callable[[], object], ...] = (
     bootstrap.shares,
     bootstrap.breakers,
     bootstrap.admit_attempt,
-    bootstrap.read_gates,
+    bootstrap.kept_rooms,
     bootstrap.draw_tokens,
     bootstrap.agenda,
     bootstrap.outbox,

@@ -26,11 +26,11 @@ from tests.simulation.world import Parts
 
 class SendsNobodyToLookAtTheLease(ExecuteOccurrence):
     def _held(
-        self, message: Message, run: Run, result: Accepted, standing: Standing
+        self, message: Message, run: Run, result: Accepted, standing: Standing, now: datetime
     ) -> Settled | None:
         completion = standing.policies.completion
 
-        def taken(row: Run, now: datetime) -> Run:
+        def taken(row: Run, _: datetime) -> Run:
             return accepted(row, completion, detail=result.detail, now=now)
 
         held = self.settle_message.rewrite(run, taken)

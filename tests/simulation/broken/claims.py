@@ -113,9 +113,14 @@ class RecordsWhateverTheState(WatchedLedger):
 
 class DeletesAfterALostRace(ExecuteOccurrence):
     def _record(
-        self, message: Message, run: Run, result: DeliveryResult, standing: Standing
+        self,
+        message: Message,
+        run: Run,
+        result: DeliveryResult,
+        standing: Standing,
+        now: datetime,
     ) -> Settled | None:
-        return super()._record(message, run, result, standing) or Settled(why="lost")
+        return super()._record(message, run, result, standing, now) or Settled(why="lost")
 
 
 # E3: ownership.

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from puntual.application.admit_attempt import AdmitAttempt, Admitted, Held
 from puntual.application.circuit_breakers import CircuitBreakers
+from puntual.application.kept_rooms import KeptRooms
 from puntual.application.running_shares import RunningShares
 from puntual.application.token_blocks import TokenBlocks
 from puntual.domain.budget import BudgetKey
@@ -17,12 +18,23 @@ from puntual.domain.tenant import TenantId
 from tests.gates import GateParts
 from tests.simulation.scenarios.limits import (
     a_dead_target_beside_one_that_lives,
+    a_run_by_callback_beside_one_that_waits,
     an_executor_that_dies_with_its_share,
     more_at_once_than_may_run,
     more_fires_than_the_rate_allows,
 )
 from tests.simulation.variant import Variant
 from tests.simulation.world import Parts
+
+
+class KeepsNoRoomOfWhatIsTaken(AdmitAttempt):
+    def taken(self, admitted: Admitted, run: Run, *, until: datetime) -> Admitted:  # noqa: ARG002
+        return admitted
+
+
+class KeepsNoRoomForHeartbeats(KeptRooms):
+    def keep(self, run: Run, target: Target, *, until: datetime) -> None:
+        """Leave it as it is."""
 
 
 class NeverOpens(CircuitBreakers):
@@ -75,6 +87,18 @@ GATES: dict[str, Variant] = {
         parts=Parts(gates=GateParts(running=CountsOnlyItself)),
         shows=frozenset({"OVER RUNNING_MAX"}),
         scenario=more_at_once_than_may_run,
+    ),
+    "no room of what is taken": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(admit=KeepsNoRoomOfWhatIsTaken)),
+        shows=frozenset({"OVER RUNNING_MAX"}),
+        scenario=a_run_by_callback_beside_one_that_waits,
+    ),
+    "no room for heartbeats": Variant(
+        rule="ADR 0021",
+        parts=Parts(gates=GateParts(rooms=KeepsNoRoomForHeartbeats)),
+        shows=frozenset({"OVER RUNNING_MAX"}),
+        scenario=a_run_by_callback_beside_one_that_waits,
     ),
     "tokens of the future used now": Variant(
         rule="ADR 0021",

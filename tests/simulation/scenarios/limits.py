@@ -8,7 +8,7 @@ from puntual.domain.schedule import ScheduleKey
 from puntual.domain.tenant import Quotas, ScheduleId, Tenant
 from tests.simulation.io import Cue
 from tests.simulation.scheduler import SECOND, FunctionKind
-from tests.simulation.stage import NEVER_LATE, Stage, aimed, each_minute, once
+from tests.simulation.stage import NEVER_LATE, Stage, aimed, by_callback, each_minute, once
 from tests.simulation.workload import TENANT
 from tests.simulation.world import Parts, Verdict
 
@@ -80,7 +80,22 @@ def more_fires_than_the_rate_allows(parts: Parts) -> Verdict:
     return stage.finish()
 
 
+def a_run_by_callback_beside_one_that_waits(parts: Parts) -> Verdict:
+    """One may run; its target has taken it, and works on it for two minutes."""
+    stage = Stage(parts)
+    stage.limit(Tenant(tenant=TENANT, quotas=Quotas(running_max=1)))
+    stage.create(0, by_callback(once(60)))
+    stage.create(0, once(90), _key(1))
+    stage.first_calls_are_accepted()
+    for at in (100, 140):
+        stage.calls_back(at, "heartbeat", fire=60)
+    stage.calls_back(180, "complete", fire=60)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
 LIMITS = (
+    a_run_by_callback_beside_one_that_waits,
     a_dead_target_beside_one_that_lives,
     an_executor_that_dies_with_its_share,
     more_at_once_than_may_run,

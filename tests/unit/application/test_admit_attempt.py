@@ -22,13 +22,20 @@ from puntual.domain.gate import (
 from puntual.domain.message import Message
 from puntual.domain.run import RunState
 from puntual.domain.share import RUNNING, SHARE_KEPT, ShareKey
-from puntual.domain.target import Delivery, DeliveryResult, Failed, WebhookTarget
+from puntual.domain.target import (
+    Accepted,
+    Delivered,
+    Delivery,
+    DeliveryResult,
+    Failed,
+    WebhookTarget,
+)
 from puntual.domain.target_limit import TargetLimit
 from puntual.domain.tenant import Quotas, Tenant
 from tests.builders import NINE, TENANT, a_message, a_tenant, a_version, an_occurrence
 from tests.fakes.hostile import Rates
 from tests.fakes.scripted_targets import ScriptedTargets, always_delivered
-from tests.fakes.seeded_chance import FixedChance
+from tests.gates import failing_by
 from tests.unit.application.world import World
 
 FIRE = NINE + timedelta(minutes=5)
@@ -190,12 +197,12 @@ class Among:
         self.world, self.settled = world, list[Settled]()
 
     def executor(self, holder: str) -> ExecuteOccurrence:
-        world = self.world
+        world, gates = self.world, self.world.gates_of_another(holder)
         return ExecuteOccurrence(
             settle_message=world.settle_message,
             targets=ScriptedTargets(),
-            chance=FixedChance(0.5),
-            admit=world.gates_of_another(holder),
+            fail_attempt=failing_by(gates),
+            admit=gates,
         )
 
     def run(self, first: Message, *others: Message) -> Settled:
@@ -257,6 +264,31 @@ def test_an_executor_with_room_keeps_its_share_and_writes_nothing() -> None:
     for number in range(4):
         world.execute(message(number))
     assert world.shares.swaps == 1
+
+
+def test_room_that_was_given_back_unheard_is_not_used_on() -> None:
+    world = a_world(limited(running_max=1), schedules=3)
+    among = Among(world)
+
+    def then_unheard(_: Delivery) -> DeliveryResult:
+        world.at_io = lambda io: _lose_the_answer(world, io)
+        return Delivered(detail="HTTP 200")
+
+    world.targets = ScriptedTargets(then_unheard)
+    assert world.execute(message(0)).why == RunState.SUCCEEDED
+    world.rates, world.at_io = Rates(), lambda _: None
+
+    def meanwhile(_: Delivery) -> DeliveryResult:
+        among.settled.append(world.execute(message(2)))
+        return Delivered(detail="HTTP 200")
+
+    other = replace(among.executor("other"), targets=ScriptedTargets(meanwhile))
+    assert other(message(1)).why == RunState.SUCCEEDED
+    assert [each.why for each in among.settled] == [BY_RUNNING]
+
+
+def _lose_the_answer(world: World, io: str) -> None:
+    world.rates = Rates(timed_out=1.0 if io == "shares.swap" else 0.0)
 
 
 def test_what_waits_over_the_rate_does_not_keep_its_room() -> None:
@@ -381,6 +413,20 @@ def test_a_probe_that_is_refused_for_its_own_sake_closes_it_too() -> None:
     world.answers(Failed(detail="HTTP 400", retryable=False))
     world.execute(message(FAILURES_IN_A_ROW))
     assert world.breakers.read(TENANT).by_target == {}
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_a_probe_that_never_reached_the_target_leaves_the_next_one_to_probe(
+    retryable: bool,  # noqa: FBT001
+) -> None:
+    world = open_world()
+    world.clock.advance(10 * SECOND)
+    world.answers(Failed(detail="no role", retryable=retryable, by_target=False))
+    world.execute(message(FAILURES_IN_A_ROW))
+    assert ORIGIN in world.breakers.read(TENANT).by_target, "it was not asked, so it is still open"
+    world.answers(Accepted(detail="HTTP 202"))
+    assert world.execute(message(FAILURES_IN_A_ROW + 1)).why == "accepted"
+    assert world.breakers.read(TENANT).by_target == {}, "taking a run is an answer"
 
 
 def test_what_was_held_for_long_fails_without_a_call_and_ends_as_dead_in_time() -> None:

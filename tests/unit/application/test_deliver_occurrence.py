@@ -84,7 +84,9 @@ def test_what_is_taken_out_of_the_registration_is_not_called_half_a_minute_later
     world.clock.advance(KNOWN_FOR - MOMENT)
     assert isinstance(world.deliver.deliver(a_delivery(target)), Delivered)
     world.clock.advance(MOMENT)
-    assert world.deliver.deliver(a_delivery(target)) == Failed(detail=detail, retryable=False)
+    assert world.deliver.deliver(a_delivery(target)) == Failed(
+        detail=detail, retryable=False, by_target=False
+    )
     assert len(world.aws.deliveries) == 2
 
 
@@ -113,7 +115,8 @@ def test_a_tenant_that_is_not_registered_gets_nothing_delivered(
 ) -> None:
     world.tenants.rows.clear()
     result = world.deliver.deliver(a_delivery(target))
-    assert result == Failed(detail="the tenant is not registered", retryable=False)
+    detail = "the tenant is not registered"
+    assert result == Failed(detail=detail, retryable=False, by_target=False)
 
 
 def test_what_cannot_be_read_now_may_be_tried_again(world: World) -> None:
@@ -136,7 +139,8 @@ def test_a_payload_beyond_what_the_target_takes_does_not_leave(world: World) -> 
     at_most = a_delivery(topic, payload="é" * (126 * 1024))
     assert isinstance(world.deliver.deliver(at_most), Delivered)
     result = world.deliver.deliver(replace(at_most, payload=at_most.payload + "x"))
-    assert result == Failed(detail="payload of 258049 bytes, beyond 258048", retryable=False)
+    detail = "payload of 258049 bytes, beyond 258048"
+    assert result == Failed(detail=detail, retryable=False, by_target=False)
 
 
 # Callbacks
@@ -173,5 +177,6 @@ def test_what_a_service_takes_is_no_success_before_the_callback(world: World) ->
 def test_without_the_root_nobody_is_told_to_call_back(world: World) -> None:
     world.root_secret.is_out_of_reach = True
     result = world.deliver.deliver(replace(a_delivery(QUEUE), awaits_callback=True))
-    assert result == Failed(detail="the key of callbacks could not be read", retryable=True)
+    detail = "the key of callbacks could not be read"
+    assert result == Failed(detail=detail, retryable=True, by_target=False)
     assert world.aws.deliveries == []

@@ -29,7 +29,7 @@ from tests.builders import NINE, a_message, a_rule, a_run, a_slot, a_version, an
 from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.hostile import Rates
 from tests.fakes.scripted_targets import ScriptedTargets
-from tests.fakes.seeded_chance import FixedChance
+from tests.gates import failing_by
 from tests.unit.application.world import World, dies, io_points
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
@@ -53,8 +53,12 @@ def a_world(policies: Policies = BY_CALLBACK, *, rule_ends: bool = False) -> Wor
 
 
 def taker(world: World) -> TakeCallback:
+    gates = world.gates_of_another("callbacks")
     return TakeCallback(
-        root_secret=ROOT, settle_message=world.settle_message, chance=FixedChance(0.5)
+        root_secret=ROOT,
+        settle_message=world.settle_message,
+        fail_attempt=failing_by(gates),
+        rooms=gates.rooms,
     )
 
 

@@ -1,9 +1,11 @@
 """A try: the checks of a create, one delivery, nothing in the ledger."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from puntual.domain.breaker import OpenBreaker, opened
 from puntual.domain.definition import AwsDefinition, PayloadTooLarge, WebhookDefinition
 from puntual.domain.errors import Rejected
 from puntual.domain.target import Delivered, Delivery, DeliveryResult, Failed, Service
@@ -90,3 +92,14 @@ def test_a_target_that_was_just_registered_can_be_tried_at_once() -> None:
 def test_a_tenant_that_is_not_registered_tries_nothing() -> None:
     with pytest.raises(UnknownTenant):
         World().plane.try_target(TenantId("nobody"), QUEUE, payload=None)
+
+
+def test_it_goes_out_though_the_breaker_is_open_and_says_so() -> None:
+    world = World()
+    shut = opened(world.breakers.read(TENANT), "https://acme.example", NINE)
+    assert world.breakers.swap(replace(shut, write_id="one"), seen=world.breakers.read(TENANT))
+    tried = world.plane.try_target(TENANT, WEBHOOK, payload=None)
+    until = NINE + timedelta(seconds=10)
+    assert tried.breaker == OpenBreaker(target="https://acme.example", until=until, opened=1)
+    assert world.plane.try_target(TENANT, QUEUE, payload=None).breaker is None
+    assert world.breakers.read(TENANT).by_target == shut.by_target

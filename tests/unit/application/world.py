@@ -61,7 +61,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.recording_planners import RecordingPlanners
 from tests.fakes.scripted_targets import ScriptedTargets
 from tests.fakes.seeded_chance import FixedChance
-from tests.gates import GatePorts, gates_of
+from tests.gates import GatePorts, failing_by, gates_of
 from tests.zone_data import pinned_rules
 
 SHARDS = 1
@@ -239,7 +239,7 @@ class World:
         return ExecuteOccurrence(
             settle_message=self.settle_message,
             targets=self.targets,
-            chance=FixedChance(0.5),
+            fail_attempt=failing_by(self.gates),
             admit=self.gates,
         )
 

@@ -16,8 +16,9 @@ from puntual.domain.breaker import (
     cool_down,
     opened,
     probed,
+    unprobed,
 )
-from puntual.domain.target import Delivered, DeliveryResult, Failed
+from puntual.domain.target import Accepted, Delivered, DeliveryResult, Failed
 from tests.builders import NINE, TENANT
 
 TARGET = "https://acme.example"
@@ -97,3 +98,28 @@ def test_only_failures_of_the_target_that_may_pass_count(
     result: DeliveryResult, *, blames: bool
 ) -> None:
     assert blames_target(result) is blames
+
+
+def test_a_probe_that_asked_nobody_is_given_back_by_who_took_it_alone() -> None:
+    probing = probed(OPEN, TARGET, now=ENDS, until=ENDS + LEASE)
+    assert probing is not None
+    free = unprobed(probing, TARGET, until=ENDS + LEASE)
+    assert free.by_target == OPEN.by_target
+    assert unprobed(probing, TARGET, until=ENDS + 2 * LEASE) is probing
+    assert unprobed(NONE, TARGET, until=ENDS) is NONE
+
+
+@pytest.mark.parametrize(
+    ("result", "blamed"),
+    [
+        (Accepted(detail="HTTP 202"), False),
+        (Delivered(detail="Step Functions: already started"), False),
+        (Failed(detail="SQS AccessDenied", retryable=False), False),
+        (Failed(detail="STS Throttling", retryable=True, by_target=False), False),
+        (Failed(detail="Lambda TooManyRequestsException", retryable=True), True),
+    ],
+)
+def test_what_blames_a_target_is_that_it_answered_so(
+    result: DeliveryResult, *, blamed: bool
+) -> None:
+    assert blames_target(result) is blamed

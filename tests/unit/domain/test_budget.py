@@ -88,6 +88,28 @@ def test_tokens_taken_before_they_fall_due_are_counted_as_held() -> None:
     assert waiting_in(budget, 6, after(3600)) == 0
 
 
+@pytest.mark.parametrize(
+    ("per_minute", "count", "seconds", "waiting"),
+    [
+        (60, 11, 0, 10),
+        (60, 11, 0.001, 10),
+        (60, 11, 0.999, 10),
+        (60, 11, 1, 9),
+        (60, 11, 9.999, 1),
+        (60, 11, 10, 0),
+        (600, 11, 0, 1),
+        (600, 11, 0.1, 0),
+        (7, 4, 0, 3),
+        (7, 4, 60 * 3 / 7 + 0.001, 0),
+    ],
+)
+def test_who_waits_is_whose_token_falls_due_later(
+    per_minute: int, count: int, seconds: float, waiting: int
+) -> None:
+    budget, _ = reserve(WHOLE, per_minute, count, NINE)
+    assert waiting_in(budget, per_minute, after(seconds)) == waiting
+
+
 def test_a_draw_takes_the_name_of_the_former_write_away() -> None:
     signed = Budget(key=KEY, taken_through=EPOCH, write_id="one")
     assert reserve(signed, 6, 1, NINE)[0].write_id == ""

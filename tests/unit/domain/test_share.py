@@ -5,8 +5,19 @@ from datetime import timedelta
 import pytest
 
 from puntual.domain.run import LEASE_MARGIN
-from puntual.domain.share import RUNNING, Share, ShareKey, Shares, block_of, taken
-from tests.builders import NINE, TENANT
+from puntual.domain.share import (
+    RUNNING,
+    RUNS_KEPT_MAX,
+    Share,
+    ShareKey,
+    Shares,
+    block_of,
+    kept,
+    left,
+    run_holder,
+    taken,
+)
+from tests.builders import NINE, TENANT, a_run
 
 KEY = ShareKey(tenant=TENANT, name=RUNNING)
 UNTIL = NINE + timedelta(seconds=60)
@@ -55,3 +66,36 @@ def test_a_holder_gives_its_share_back_by_taking_none() -> None:
 @pytest.mark.parametrize(("limit", "block"), [(1, 1), (39, 1), (40, 2), (199, 9), (10_000, 10)])
 def test_small_limits_are_taken_one_by_one(limit: int, block: int) -> None:
     assert block_of(limit) == block
+
+
+# Runs that no executor stands behind
+
+
+def test_a_run_under_way_has_its_share_room_or_none_and_its_end_only_rises() -> None:
+    full = shares(b=Share(5, UNTIL), c=Share(1, LAPSED))
+    after = kept(full, "run a 1", until=UNTIL, now=NINE)
+    assert after.holders == {"b": Share(5, UNTIL), "run a 1": Share(1, UNTIL)}
+    assert kept(after, "run a 1", until=NINE, now=NINE) is after
+    later = UNTIL + timedelta(seconds=60)
+    assert kept(after, "run a 1", until=later, now=NINE).holders["run a 1"] == Share(1, later)
+
+
+def test_a_late_heartbeat_takes_its_share_anew() -> None:
+    before = shares(**{"run a 1": Share(1, LAPSED)})
+    assert kept(before, "run a 1", until=UNTIL, now=NINE).in_use(NINE) == 1
+
+
+def test_a_row_has_a_place_for_so_many_runs_and_no_more() -> None:
+    runs = {f"run {number} 1": Share(1, UNTIL) for number in range(RUNS_KEPT_MAX)}
+    full = shares(**runs)
+    assert kept(full, "run more 1", until=UNTIL, now=NINE) is full
+    later = UNTIL + timedelta(seconds=60)
+    assert kept(full, "run 0 1", until=later, now=NINE).holders["run 0 1"] == Share(1, later)
+
+
+def test_each_attempt_has_a_share_of_its_own() -> None:
+    first, second = (run_holder(a_run(attempt=attempt)) for attempt in (1, 2))
+    assert first != second
+    both = shares(**{first: Share(1, UNTIL), second: Share(1, UNTIL)})
+    assert set(left(both, first, now=NINE).holders) == {second}
+    assert left(both, "run x 1", now=NINE) is both

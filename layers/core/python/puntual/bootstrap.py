@@ -49,6 +49,8 @@ from puntual.application.control_plane import ControlPlane, Wiring, control_plan
 from puntual.application.deliver_occurrence import DeliverOccurrence
 from puntual.application.draw_tokens import DrawTokens
 from puntual.application.execute_occurrence import ExecuteOccurrence
+from puntual.application.fail_attempt import FailAttempt
+from puntual.application.kept_rooms import KeptRooms
 from puntual.application.known_tenants import KnownTenants
 from puntual.application.note_zone_release import NoteZoneRelease
 from puntual.application.plan_cursors import PlanCursors
@@ -75,7 +77,6 @@ from puntual.application.ports import (
     ZoneData,
     ZoneReleases,
 )
-from puntual.application.read_gates import ReadGates
 from puntual.application.relay_page import RelayPage
 from puntual.application.replan_zones import ReplanZones
 from puntual.application.running_shares import RunningShares
@@ -524,6 +525,22 @@ def settle_message() -> SettleMessage:
 
 
 @cache
+def token_blocks() -> TokenBlocks:
+    """Give what this process has in stock."""
+    return TokenBlocks(draw=draw_tokens())
+
+
+@cache
+def kept_rooms() -> KeptRooms:
+    return KeptRooms(known=known_tenants(), shares=shares(), clock=clock(), ids=ids())
+
+
+@cache
+def fail_attempt() -> FailAttempt:
+    return FailAttempt(known=known_tenants(), tokens=token_blocks(), clock=clock(), chance=chance())
+
+
+@cache
 def admit_attempt() -> AdmitAttempt:
     """Give the gates of this process: what they hold of tokens and shares is its own."""
     return AdmitAttempt(
@@ -535,7 +552,8 @@ def admit_attempt() -> AdmitAttempt:
             ids=ids(),
             holder=ids().new_id()[:HOLDER_LENGTH],
         ),
-        tokens=TokenBlocks(draw=draw_tokens()),
+        rooms=kept_rooms(),
+        tokens=token_blocks(),
         clock=clock(),
         chance=chance(),
     )
@@ -546,14 +564,9 @@ def execute_occurrence() -> ExecuteOccurrence:
     return ExecuteOccurrence(
         settle_message=settle_message(),
         targets=_targets(tries=TARGET_TRIES_MAX, callbacks_at=settings().callbacks_url),
-        chance=chance(),
+        fail_attempt=fail_attempt(),
         admit=admit_attempt(),
     )
-
-
-@cache
-def read_gates() -> ReadGates:
-    return ReadGates(budgets=budgets(), shares=shares(), breakers=breakers(), clock=clock())
 
 
 @cache
@@ -576,7 +589,12 @@ def bury_message() -> BuryMessage:
 
 @cache
 def take_callback() -> TakeCallback:
-    return TakeCallback(root_secret=root_secret(), settle_message=settle_message(), chance=chance())
+    return TakeCallback(
+        root_secret=root_secret(),
+        settle_message=settle_message(),
+        fail_attempt=fail_attempt(),
+        rooms=kept_rooms(),
+    )
 
 
 @cache
@@ -598,6 +616,8 @@ def control_plane() -> ControlPlane:
             ledger=ledger(),
             requests=requests(),
             budgets=budgets(),
+            shares=shares(),
+            breakers=breakers(),
             announced=announced(),
             clock=clock(),
             ids=ids(),

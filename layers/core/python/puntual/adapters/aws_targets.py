@@ -4,7 +4,7 @@ One table says how each is called; what a refusal means is the same for all of t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from botocore.client import BaseClient
@@ -104,13 +104,18 @@ class AwsTargets:
         way = WAYS[target.service]
         try:
             client = self.client_of(way.client, target, delivery.occurrence.tenant)
+        except ClientError as error:
+            return _without_role(_refused("STS", _code_of(error), error.operation_name))
+        except BotoCoreError as error:
+            return _without_role(_unreached("STS", error))
+        try:
             if self.is_late(delivery):
                 return _late()
             return way.send(self, client, delivery)
         except ClientError as error:
-            return _refused(way.name, error_code(error) or "unknown", error.operation_name)
+            return _refused(way.name, _code_of(error), error.operation_name)
         except BotoCoreError as error:
-            return Failed(detail=f"{way.name} {type(error).__name__}", retryable=True)
+            return _unreached(way.name, error)
 
     def is_late(self, delivery: Delivery) -> bool:
         return self.clock.now() >= delivery.deadline
@@ -127,12 +132,24 @@ class AwsTargets:
 
 
 def _late() -> Failed:
-    return Failed(detail="timeout before the call", retryable=True)
+    return Failed(detail="timeout before the call", retryable=True, by_target=False)
+
+
+def _without_role(failed: Failed) -> Failed:
+    """Who does not get the role never asks the target."""
+    return replace(failed, by_target=False)
+
+
+def _code_of(error: ClientError) -> str:
+    return error_code(error) or "unknown"
+
+
+def _unreached(name: str, error: BotoCoreError) -> Failed:
+    return Failed(detail=f"{name} {type(error).__name__}", retryable=True)
 
 
 def _refused(name: str, code: str, operation: str) -> Failed:
     """Class an error by its code; its message stays out, since it may repeat what was sent."""
-    name = "STS" if operation == "AssumeRole" else name
     if code in KEY_DENIED:
         return Failed(detail=f"{name} {code}: {KEY_PERMISSIONS} is missing", retryable=False)
     if code in DENIED:

@@ -91,7 +91,7 @@ class HttpWebhooks:
         assert delivery.keys, "no webhook leaves unsigned"
         seconds = (delivery.deadline - self.clock.now()).total_seconds()
         if seconds <= 0:
-            return Failed(detail="timeout before the call", retryable=True)
+            return Failed(detail="timeout before the call", retryable=True, by_target=False)
         url = urlsplit(delivery.target.url)
         port = url.port or (443 if url.scheme == "https" else 80)
         ended = threading.Event()
@@ -104,7 +104,7 @@ class HttpWebhooks:
         except (AddressRefused, UnicodeError) as error:
             no_name = isinstance(error, UnicodeError)
             detail = "the host is not a name that DNS can hold" if no_name else str(error)
-            return Failed(detail=detail, retryable=False)
+            return Failed(detail=detail, retryable=False, by_target=False)
         except (OSError, http.client.HTTPException) as error:
             if ended.is_set() or isinstance(error, TimeoutError):
                 return Failed(detail=f"timeout after {seconds:.1f} s", retryable=True)

@@ -5,31 +5,28 @@ since what it holds must take no room; room before tokens, since a token is used
 last, since only one goes out.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from puntual.application.circuit_breakers import CircuitBreakers
+from puntual.application.kept_rooms import KeptRooms
 from puntual.application.known_tenants import KnownTenants
 from puntual.application.ports import Chance, Clock
 from puntual.application.running_shares import RunningShares
 from puntual.application.token_blocks import TokenBlocks
 from puntual.domain.breaker import HELD_MAX, blames_target
-from puntual.domain.budget import FIRES, RETRIES, BudgetKey
+from puntual.domain.budget import BudgetKey
 from puntual.domain.errors import Unavailable
 from puntual.domain.gate import (
     BY_BREAKER,
-    BY_FIRES,
-    BY_RUNNING,
-    BY_TARGET_RATE,
-    BY_TARGET_RUNNING,
-    Limit,
     hold_of,
+    rate_limits,
+    running_limits,
 )
 from puntual.domain.instant import rounded_to_millisecond
 from puntual.domain.message import Message
 from puntual.domain.run import Run
-from puntual.domain.share import RUNNING, ShareKey
+from puntual.domain.share import ShareKey, run_holder
 from puntual.domain.target import DeliveryResult, Failed, Target, limited_name_of
 from puntual.domain.target_limit import limit_name_of
 from puntual.domain.tenant import Tenant, TenantId
@@ -69,6 +66,7 @@ class AdmitAttempt:
     known: KnownTenants
     breakers: CircuitBreakers
     running: RunningShares
+    rooms: KeptRooms
     tokens: TokenBlocks
     clock: Clock
     chance: Chance
@@ -98,25 +96,19 @@ class AdmitAttempt:
             return
         tell(admitted.tenant, admitted.target, probe=admitted.is_probe)
 
+    def taken(self, admitted: Admitted, run: Run, *, until: datetime) -> Admitted:
+        """Hand the attempt's room over to its run, which its target has taken."""
+        holder, lease = run_holder(run), admitted.lease_until
+        for key, limit in admitted.entered:
+            self.running.hand_over(key, limit, lease_until=lease, run=holder, until=until)
+        return replace(admitted, entered=())
+
     def over(self, admitted: Admitted) -> None:
-        """Give the attempt's room back."""
+        """Give the attempt's room back, and its probe, if nothing was heard of that."""
+        if admitted.is_probe:
+            self.breakers.let_go(admitted.tenant, admitted.target, until=admitted.lease_until)
         for key, limit in admitted.entered:
             self.running.leave(key, limit, lease_until=admitted.lease_until)
-
-    def retry_wait(self, owner: TenantId) -> timedelta:
-        """Give what a retry must wait beside its backoff, so that a tenant's are spread.
-
-        It is never refused: where its budget is out of reach, it waits for its backoff alone.
-        """
-        try:
-            tenant = self.known.of(owner)
-            if tenant is None:
-                return timedelta(0)
-            key = BudgetKey(tenant=owner, name=RETRIES)
-            free_at = self.tokens.take(key, tenant.quotas.retries_per_minute)
-        except Unavailable:
-            return timedelta(0)
-        return max(timedelta(0), rounded_to_millisecond(free_at) - self.clock.now())
 
     def _blocked(
         self, message: Message, claim: Run, target: str, until: datetime
@@ -137,7 +129,7 @@ class AdmitAttempt:
     def _within_limits(
         self, message: Message, claim: Run, tenant: Tenant, admitted: Admitted
     ) -> Held | Admitted:
-        for limit in _running_limits(tenant, admitted.target):
+        for limit in running_limits(tenant, admitted.target):
             key = ShareKey(tenant=tenant.tenant, name=limit.name)
             if not self.running.enter(key, limit.most, lease_until=admitted.lease_until):
                 self.over(admitted)
@@ -156,7 +148,7 @@ class AdmitAttempt:
     def _over_rate(self, message: Message, claim: Run, tenant: Tenant, target: str) -> Held | None:
         """Take what the message has no token of; it waits for the last of them, once."""
         until, by, tokens = None, "", message.tokens
-        for limit in _rate_limits(tenant, target, is_first=claim.attempt == 1):
+        for limit in rate_limits(tenant, target, is_first=claim.attempt == 1):
             if limit.name in tokens:
                 continue
             key = BudgetKey(tenant=tenant.tenant, name=limit.name)
@@ -186,20 +178,3 @@ class AdmitAttempt:
         ends = hold_of(until, holds=message.holds, chance=self.chance.fraction())
         held = replace(message, held_until=ends, held_by=gate, holds=message.holds + 1)
         return Held(message=held, until=ends)
-
-
-def _running_limits(tenant: Tenant, target: str) -> Iterator[Limit]:
-    if tenant.quotas.running_max is not None:
-        yield Limit(RUNNING, tenant.quotas.running_max, BY_RUNNING)
-    limit = tenant.limit_of(target)
-    if limit is not None and limit.running is not None:
-        yield Limit(limit.name, limit.running, BY_TARGET_RUNNING)
-
-
-def _rate_limits(tenant: Tenant, target: str, *, is_first: bool) -> Iterator[Limit]:
-    """Only first claims are fires; every attempt counts for its target."""
-    if is_first and tenant.quotas.fires_per_minute_max is not None:
-        yield Limit(FIRES, tenant.quotas.fires_per_minute_max, BY_FIRES)
-    limit = tenant.limit_of(target)
-    if limit is not None and limit.per_minute is not None:
-        yield Limit(limit.name, limit.per_minute, BY_TARGET_RATE)

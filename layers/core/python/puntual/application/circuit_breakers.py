@@ -63,6 +63,10 @@ class CircuitBreakers:
         if probe:
             self._change(tenant, lambda seen: breaker.closed(seen, target, self.clock.now()))
 
+    def let_go(self, tenant: TenantId, target: str, *, until: datetime) -> None:
+        """Give a probe back that was taken until then, if nothing came of it."""
+        self._change(tenant, lambda seen: breaker.unprobed(seen, target, until=until))
+
     def _change(
         self, tenant: TenantId, change: Callable[[breaker.Breakers], breaker.Breakers]
     ) -> None:

@@ -25,12 +25,14 @@ from puntual.application.list_schedules import ListSchedules
 from puntual.application.list_tenants import ListTenants
 from puntual.application.pause_schedule import PauseSchedule
 from puntual.application.ports import (
+    Breakers,
     Budgets,
     Clock,
     IdSource,
     Ledger,
     Requests,
     Schedules,
+    Shares,
     Tenants,
 )
 from puntual.application.preview_catch_up import PreviewCatchUp
@@ -95,6 +97,8 @@ class Wiring:
     ledger: Ledger
     requests: Requests
     budgets: Budgets
+    shares: Shares
+    breakers: Breakers
     announced: Announced
     clock: Clock
     ids: IdSource
@@ -228,12 +232,23 @@ def control_plane_of(wiring: Wiring) -> ControlPlane:
         register_tenant=RegisterTenant(tenants=tenants),
         show_tenant=ShowTenant(tenants=tenants),
         list_tenants=ListTenants(tenants=tenants),
-        show_usage=ShowUsage(tenants=tenants, budgets=wiring.budgets, clock=clock),
+        show_usage=ShowUsage(
+            tenants=tenants,
+            budgets=wiring.budgets,
+            shares=wiring.shares,
+            breakers=wiring.breakers,
+            clock=clock,
+        ),
         forecast_fires=ForecastFires(schedules=schedules, tenants=tenants, clock=clock),
         show_webhook_keys=ShowWebhookKeys(tenants=tenants, root_secret=secret),
         rotate_webhook_keys=RotateWebhookKeys(tenants=tenants, root_secret=secret),
         try_target=TryTarget(
-            tenants=tenants, deliver=wiring.deliver, clock=clock, ids=wiring.ids, limits=limits
+            tenants=tenants,
+            deliver=wiring.deliver,
+            breakers=wiring.breakers,
+            clock=clock,
+            ids=wiring.ids,
+            limits=limits,
         ),
         import_schedules=wiring.import_schedules,
         export_schedules=ExportSchedules(schedules=schedules, tenants=tenants, clock=clock),

@@ -51,22 +51,24 @@ class DeliverOccurrence:
             detail = "the tenant's registration could not be read"
             return Failed(detail=detail, retryable=True, by_target=False)
         if tenant is None:
-            return Failed(detail="the tenant is not registered", retryable=False)
+            return Failed(detail="the tenant is not registered", retryable=False, by_target=False)
         return self.deliver_for(tenant, delivery)
 
     def deliver_for(self, tenant: Tenant, delivery: Delivery) -> DeliveryResult:
         """Deliver by a registration that was just read."""
         why = why_unregistered(delivery.target, tenant)
         if why is not None:
-            return Failed(detail=why, retryable=False)
+            return Failed(detail=why, retryable=False, by_target=False)
         size, size_max = len(delivery.payload.encode()), payload_bytes_max_of(delivery.target)
         if size > size_max:
-            return Failed(detail=f"payload of {size} bytes, beyond {size_max}", retryable=False)
+            detail = f"payload of {size} bytes, beyond {size_max}"
+            return Failed(detail=detail, retryable=False, by_target=False)
         if delivery.awaits_callback:
             try:
                 delivery = replace(delivery, callback_url=self._callback_url(delivery))
             except Unavailable:
-                return Failed(detail="the key of callbacks could not be read", retryable=True)
+                detail = "the key of callbacks could not be read"
+                return Failed(detail=detail, retryable=True, by_target=False)
         match delivery.target:
             case WebhookTarget():
                 return self._signed_and_posted(tenant, delivery)

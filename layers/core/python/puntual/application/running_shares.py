@@ -8,7 +8,7 @@ from threading import Lock
 from puntual.application.ports import Clock, IdSource, Shares
 from puntual.domain.errors import Unavailable
 from puntual.domain.run import LEASE_MARGIN
-from puntual.domain.share import SHARE_KEPT, ShareKey, block_of, taken
+from puntual.domain.share import SHARE_KEPT, ShareKey, block_of, kept, taken
 
 SWAPS_MAX = 8
 """Tries against others who take from the same limit."""
@@ -29,6 +29,14 @@ class _Holding:
     is_tight: bool = False
     held: int = 0
     lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """What an executor gives up to a run that goes on without it."""
+
+    run: str
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +73,32 @@ class RunningShares:
                 holding.leases.remove(lease_until)
             if not holding.is_tight or holding.until is None:
                 return
+            # Whether or not it is heard that the write took effect.
+            holding.count = min(holding.count, len(holding.leases))
             try:
-                self._write(holding, key, limit, len(holding.leases), until=holding.until)
+                self._write(holding, key, limit, holding.count, until=holding.until)
             except Unavailable:
                 return  # it lapses
+
+    def hand_over(
+        self, key: ShareKey, limit: int, *, lease_until: datetime, run: str, until: datetime
+    ) -> None:
+        """Give an attempt's share to its run, whose holder is `run`, in one write.
+
+        Where that fails, it stays here until the attempt's first lease ends, so that it is nobody
+        else's meanwhile.
+        """
+        holding = self._holding(key)
+        with holding.lock:
+            if lease_until not in holding.leases or holding.until is None:
+                return
+            holding.count = max(0, holding.count - 1)
+            handed = _Handed(run, until)
+            try:
+                self._write(holding, key, limit, holding.count, until=holding.until, handed=handed)
+            except Unavailable:
+                return
+            holding.leases.remove(lease_until)
 
     def _grown(self, holding: _Holding, key: ShareKey, limit: int, lease_until: datetime) -> bool:
         needed = len(holding.leases) + 1
@@ -87,12 +117,16 @@ class RunningShares:
         *,
         until: datetime,
         least: int = 0,
+        handed: _Handed | None = None,
     ) -> bool:
         """Write the share; False where others leave less than `least`, and nothing is written."""
         for _ in range(SWAPS_MAX):
             seen = self.shares.read(key)
             now = self.clock.now()
-            after, granted = taken(seen, self.holder, count, limit=limit, until=until, now=now)
+            before = seen
+            if handed is not None:
+                before = kept(seen, handed.run, until=handed.until, now=now)
+            after, granted = taken(before, self.holder, count, limit=limit, until=until, now=now)
             if granted < least:
                 return False
             after = replace(after, held=seen.held + holding.held, write_id=self.ids.new_id())

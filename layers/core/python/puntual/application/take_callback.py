@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from puntual.application.ports import Chance, RootSecret
+from puntual.application.fail_attempt import FailAttempt
+from puntual.application.kept_rooms import KeptRooms
+from puntual.application.ports import RootSecret
 from puntual.application.settle_message import SettleMessage
 from puntual.domain.callback import (
     AttemptOver,
@@ -15,11 +17,12 @@ from puntual.domain.callback import (
 )
 from puntual.domain.callback_token import Ticket, ticket_of
 from puntual.domain.errors import Unavailable
-from puntual.domain.judgement import failed, overlapped
+from puntual.domain.judgement import overlapped
 from puntual.domain.message import message_of
 from puntual.domain.page import Planned
 from puntual.domain.policies import Policies
 from puntual.domain.run import Run, RunState
+from puntual.domain.schedule import ScheduleVersion
 from puntual.domain.target import Failed
 
 HAS_ENDED = "has ended"
@@ -36,7 +39,8 @@ class TakeCallback:
 
     root_secret: RootSecret
     settle_message: SettleMessage
-    chance: Chance
+    fail_attempt: FailAttempt
+    rooms: KeptRooms
 
     def ticket(self, token: str) -> Ticket:
         """Give the attempt that a token names; raises `UnknownCallback`, `Unavailable`."""
@@ -50,29 +54,37 @@ class TakeCallback:
         row = self._row(ticket)
         if not row.runs_attempt(ticket.occurrence, ticket.attempt):
             raise AttemptOver(ticket.attempt, HAS_ENDED)
-        completion = self._policies(ticket).completion
-        if self.settle_message.clock.now() >= ends_at(row, completion):
+        version = self._version(ticket)
+        completion = version.policies.completion
+        now = self.settle_message.clock.now()
+        if now >= ends_at(row, completion):
             raise AttemptOver(ticket.attempt, HAD_ITS_TIME)
 
-        def beaten(live: Run, now: datetime) -> Run:
+        def beaten(live: Run, _: datetime) -> Run:
+            # As of the call, since the run's room is kept for as long.
             return renewed(live, completion, now=now)
 
+        lease_until = beaten(row, now).lease_until
+        assert lease_until is not None
+        # Its room first: one that outlasts the lease does no harm.
+        self.rooms.keep(row, version.target, until=lease_until)
         held = self.settle_message.rewrite(row, beaten)
         if held is not None:
             return held
         if self._row(ticket).runs_attempt(ticket.occurrence, ticket.attempt):
             raise Unavailable("a heartbeat lost its races")
+        self.rooms.leave(row, version.target)
         raise AttemptOver(ticket.attempt, HAS_ENDED)
 
     def complete(self, ticket: Ticket, *, result: str) -> Run:
         """End the attempt's run as SUCCEEDED; raises `AttemptOver`, `Unavailable`."""
         row = self._row(ticket)
         if row.runs_attempt(ticket.occurrence, ticket.attempt):
-            now = self.settle_message.clock.now()
-            has_slot = self._policies(ticket).has_slot
+            now, version = self.settle_message.clock.now(), self._version(ticket)
             outcome = completed(row, result=result, now=now)
-            written = self.settle_message.record(outcome, has_slot=has_slot)
+            written = self.settle_message.record(outcome, has_slot=version.policies.has_slot)
             if written is not None:
+                self.rooms.leave(row, version.target)
                 return written
             row = self._row(ticket)
         if not was_completed(row):
@@ -86,10 +98,12 @@ class TakeCallback:
         """
         row = self._row(ticket)
         if row.runs_attempt(ticket.occurrence, ticket.attempt):
-            policies = self._policies(ticket)
+            version = self._version(ticket)
+            policies = version.policies
             outcome = self._failed(row, Failed(detail=reason, retryable=retry), policies)
             written = self.settle_message.record(outcome, has_slot=policies.has_slot)
             if written is not None:
+                self.rooms.leave(row, version.target)
                 self._send_retry(written, policies)
                 return written
             row = self._row(ticket)
@@ -98,8 +112,7 @@ class TakeCallback:
         return row
 
     def _failed(self, row: Run, failure: Failed, policies: Policies) -> Run:
-        now, chance = self.settle_message.clock.now(), self.chance.fraction()
-        outcome = failed(row, failure, retry=policies.retry, chance=chance, now=now)
+        outcome = self.fail_attempt(row, failure, policies.retry)
         return overlapped(outcome) if row.cancel_requested else outcome
 
     def _send_retry(self, run: Run, policies: Policies) -> None:
@@ -129,5 +142,5 @@ class TakeCallback:
             raise AttemptOver(ticket.attempt, HAS_ENDED)
         return row
 
-    def _policies(self, ticket: Ticket) -> Policies:
-        return self.settle_message.version(ticket.occurrence).policies
+    def _version(self, ticket: Ticket) -> ScheduleVersion:
+        return self.settle_message.version(ticket.occurrence)

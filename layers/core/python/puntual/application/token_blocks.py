@@ -26,28 +26,41 @@ class TokenBlocks:
     _stocks: OrderedDict[BudgetKey, _Stock] = field(default_factory=OrderedDict)
 
     def take(self, key: BudgetKey, per_minute: int) -> datetime:
-        """Take a token; gives when it may be used, now or later. Raises `Unavailable`.
+        """Take a token; gives when it may be used, now or later. Raises `Unavailable`."""
+        instant = self.take_by(key, per_minute, by=None)
+        assert instant is not None
+        return instant
 
-        Threads wait for the one that draws, instead of drawing against it.
+    def take_by(self, key: BudgetKey, per_minute: int, *, by: datetime | None) -> datetime | None:
+        """Take a token as `take` does, but leave one that may be used only after `by`.
+
+        Then it gives None, and whoever comes next finds the token. Threads wait for the one that
+        draws, instead of drawing against it.
         """
         stock = self._stock(key)
         with stock.lock:
             now = self.draw.clock.now()
-            instant = self._next(stock, per_minute, now)
+            block, instant = self._next(stock, per_minute, now)
             if instant is None:
-                size = block_after(stock.block, per_minute)
+                size = block_after(block, per_minute)
                 drawn = self.draw.block(key, per_minute, size, held=stock.held)
-                stock.held = 0
-                stock.block, instant = first_of(drawn, self.draw.clock.now())
-            elif instant > now:
-                stock.held += 1
+                stock.held, stock.block = 0, drawn
+                block, instant = first_of(drawn, self.draw.clock.now())
+                is_counted = True
+            else:
+                is_counted = instant <= now
+            if by is not None and instant > by:
+                return None
+            stock.block = block
+            stock.held += 0 if is_counted else 1
             return instant
 
-    def _next(self, stock: _Stock, per_minute: int, now: datetime) -> datetime | None:
+    def _next(
+        self, stock: _Stock, per_minute: int, now: datetime
+    ) -> tuple[Block | None, datetime | None]:
         if stock.block is None or stock.block.per_minute != per_minute:
-            return None
-        stock.block, instant = next_of(stock.block, now)
-        return instant
+            return stock.block, None
+        return next_of(stock.block, now)
 
     def _stock(self, key: BudgetKey) -> _Stock:
         stock = self._stocks.setdefault(key, _Stock())

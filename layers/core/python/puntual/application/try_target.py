@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from puntual.application.deliver_occurrence import DeliverOccurrence
-from puntual.application.ports import Clock, IdSource, Tenants
+from puntual.application.ports import Breakers, Clock, IdSource, Tenants
+from puntual.domain.breaker import OpenBreaker, open_breakers
 from puntual.domain.definition import Limits, TargetDefinition, checked_payload, target_of
 from puntual.domain.occurrence import Kind, Occurrence
-from puntual.domain.target import Delivery, DeliveryResult
+from puntual.domain.target import Delivery, DeliveryResult, Target, limited_name_of
 from puntual.domain.template import rendered, values_of
 from puntual.domain.tenant import ScheduleId, TenantId, UnknownTenant
 
@@ -20,10 +21,14 @@ TRY_TIME_ZONE = "UTC"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What the target did, and how long it took."""
+    """What the target did, how long it took, and whether schedules leave the target alone.
+
+    A try goes out though the breaker is open, and changes nothing about it.
+    """
 
     result: DeliveryResult
     duration: timedelta
+    breaker: OpenBreaker | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +37,7 @@ class TryTarget:
 
     tenants: Tenants
     deliver: DeliverOccurrence
+    breakers: Breakers
     clock: Clock
     ids: IdSource
     limits: Limits
@@ -62,4 +68,10 @@ class TryTarget:
             is_try=True,
         )
         result = self.deliver.deliver_for(registered, delivery)
-        return Tried(result=result, duration=self.clock.now() - begun)
+        duration = self.clock.now() - begun
+        return Tried(result=result, duration=duration, breaker=self._breaker(tenant, checked))
+
+    def _breaker(self, tenant: TenantId, target: Target) -> OpenBreaker | None:
+        name = limited_name_of(target)
+        found = open_breakers(self.breakers.read(tenant))
+        return next((each for each in found if each.target == name), None)

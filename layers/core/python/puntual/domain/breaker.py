@@ -57,6 +57,26 @@ class Breakers:
         return ends if ends > now else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBreaker:
+    """A target that is left alone until then, or, from then on, until one probe succeeds.
+
+    `opened` counts how often in a row it was found to fail.
+    """
+
+    target: str
+    until: datetime
+    opened: int
+
+
+def open_breakers(breakers: Breakers) -> tuple[OpenBreaker, ...]:
+    """Give what is open, by the targets' names."""
+    return tuple(
+        OpenBreaker(target=target, until=breaker.until, opened=breaker.opened)
+        for target, breaker in sorted(breakers.by_target.items())
+    )
+
+
 def cool_down(opened: int) -> timedelta:
     """Give how long a breaker stays open that has opened so often: twice as long each time."""
     doublings: int = 2 ** min(opened - 1, COOL_DOWN_MAX // COOL_DOWN_FIRST)
@@ -88,6 +108,15 @@ def probed(breakers: Breakers, target: str, *, now: datetime, until: datetime) -
         return None
     probing = replace(before, probe_until=until)
     return replace(breakers, by_target={**breakers.by_target, target: probing}, write_id="")
+
+
+def unprobed(breakers: Breakers, target: str, *, until: datetime) -> Breakers:
+    """Give the probe back that was taken until then: the target was never asked."""
+    before = breakers.by_target.get(target)
+    if before is None or before.probe_until != until:
+        return breakers
+    free = replace(before, probe_until=None)
+    return replace(breakers, by_target={**breakers.by_target, target: free}, write_id="")
 
 
 def closed(breakers: Breakers, target: str, now: datetime) -> Breakers:

@@ -551,6 +551,15 @@ def failed(run: Run, failure: Failed, *, retry: RetryPolicy, chance: float, now:
     )
 
 
+def put_off(outcome: Run, wait: timedelta | None, *, now: datetime) -> Run:
+    """Put a retry off beyond its backoff; None where it would then start behind its deadline."""
+    assert outcome.not_before is not None
+    if wait is None:
+        reason = f"{DEADLINE}: {outcome.reason}"[:DETAIL_LENGTH_MAX]
+        return _dead(replace(outcome, not_before=None), reason, outcome.attempts, now)
+    return replace(outcome, not_before=outcome.not_before + wait)
+
+
 def _dead(run: Run, reason: str, attempts: tuple[Attempt, ...], now: datetime) -> Run:
     return replace(
         run,

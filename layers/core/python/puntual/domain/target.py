@@ -334,7 +334,7 @@ class Accepted:
 class Failed:
     """The target did not take it; `detail` holds neither payload nor answer body.
 
-    `by_target` is False where it was never asked, since something of ours was out of reach.
+    `by_target` is False where it was never asked: that says nothing about it.
     """
 
     detail: str
