@@ -102,8 +102,6 @@ def respond(event: Any, take: TakeCallback) -> dict[str, Any]:
 def _body_of(event: Any) -> Body:
     """Read a body, which may be left out; raises `Rejected`, which repeats nothing of it."""
     text = event.get("body") or ""
-    if len(text) > 2 * BODY_BYTES_MAX:
-        raise BodyTooLarge(len(text))
     raw = base64.b64decode(text) if event.get("isBase64Encoded") else text.encode()
     if len(raw) > BODY_BYTES_MAX:
         raise BodyTooLarge(len(raw))

@@ -434,6 +434,7 @@ REFUSED = Failed(
         "[fec0::1]",
         "[ff02::1]",
         "[2001:db8::1]",
+        "[3fff::1]",  # documentation too
     ],
 )
 def test_an_address_that_is_not_public_is_refused_however_it_is_spelled(host: str) -> None:
@@ -532,11 +533,12 @@ def trusting(certificate: Path) -> HttpWebhooks:
     )
 
 
+@pytest.mark.parametrize("host", ["acme.example", "acme.example."])
 def test_a_receiver_with_a_certificate_for_its_name_is_delivered_to(
-    server_tls: ssl.SSLContext, trusting: HttpWebhooks
+    server_tls: ssl.SSLContext, trusting: HttpWebhooks, host: str
 ) -> None:
     with receiving(answering(200), server_tls) as receiver:
-        result = trusting.deliver(a_delivery(f"https://acme.example:{receiver.port}/hooks"))
+        result = trusting.deliver(a_delivery(f"https://{host}:{receiver.port}/hooks"))
     assert result == Delivered(detail="HTTP 200")
 
 

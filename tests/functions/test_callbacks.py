@@ -170,8 +170,8 @@ def test_any_other_token_is_answered_alike_before_a_table_is_read(
     [
         (HEARTBEAT, {"result": "x"}, "body", "no members"),
         (COMPLETE, {"reason": "x"}, "body", "only result"),
-        (COMPLETE, {"result": 7}, "result", "text of at most 1024 bytes in UTF-8"),
-        (COMPLETE, {"result": "r" * (RESULT_BYTES_MAX + 1)}, "result", "at most 1024 bytes"),
+        (COMPLETE, {"result": 7}, "result", "text of 1 to 1024 bytes in UTF-8"),
+        (COMPLETE, {"result": "r" * (RESULT_BYTES_MAX + 1)}, "result", "1 to 1024 bytes"),
         (FAIL, {"reason": ""}, "reason", "text of 1 to 200 characters"),
         (FAIL, {"retry": "yes"}, "retry", "true or false"),
         (FAIL, {"retry": None}, "retry", "true or false"),
@@ -216,6 +216,15 @@ def test_a_large_body_is_refused_unread(stage: Stage) -> None:
     assert answer["statusCode"] == 413
     assert stage.call(COMPLETE, "x" * 1_000_000)["statusCode"] == 413
     assert stage.row() == stage.run
+
+
+def test_a_large_body_in_base64_is_refused_by_its_own_size(stage: Stage) -> None:
+    event = an_event(COMPLETE, stage.token, None)
+    event["body"] = base64.b64encode(b"x" * 20_000).decode()
+    event["isBase64Encoded"] = True
+    answer = handler(event, LambdaContext())
+    assert answer["statusCode"] == 413
+    assert json.loads(answer["body"])["errors"][0]["value"] == "20000 bytes"
 
 
 def test_a_body_in_base64_is_read(stage: Stage) -> None:

@@ -152,6 +152,29 @@ def test_another_retry_is_refused(value: object) -> None:
         retry_of(value)
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("", "text of 0 characters"),
+        (None, "null"),
+        (0, "a number"),
+        (1.5, "a number"),
+        ([], "an array"),
+        ({}, "an object"),
+    ],
+)
+def test_what_is_refused_is_named_as_json_names_it(value: object, shown: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        retry_of(value)
+    assert caught.value.value == shown
+    with pytest.raises(Rejected) as caught:
+        result_of(True)  # noqa: FBT003 the value that is refused
+    assert (caught.value.value, caught.value.allowed) == (
+        "true",
+        "text of 1 to 1024 bytes in UTF-8",
+    )
+
+
 def test_by_default_the_answer_ends_an_attempt() -> None:
     assert not CompletionPolicy().is_by_callback
     assert POLICY.is_by_callback

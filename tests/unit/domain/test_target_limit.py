@@ -26,6 +26,8 @@ QUEUE = "arn:aws:sqs:us-east-1:123456789012:puntual-target-bills"
         ("http://acme.example:80/", "http://acme.example"),
         ("http://acme.example:443/", "http://acme.example:443"),
         ("https://[2001:DB8::1]:8443/x", "https://[2001:db8::1]:8443"),
+        ("https://acme.example./hooks", ORIGIN),
+        ("https://[2001:db8:0:0:0:0:0:1]/", "https://[2001:db8::1]"),
     ],
 )
 def test_schedules_that_share_an_origin_share_its_limits(url: str, origin: str) -> None:
@@ -49,6 +51,10 @@ def test_resources_are_limited_by_their_arns() -> None:
         (TargetLimit(target="https://acme.example:0", running=1), "target_limits.0.target"),
         (TargetLimit(target="https://acme.example:65536", running=1), "target_limits.0.target"),
         (TargetLimit(target="https://ACME.example", running=1), "target_limits.0.target"),
+        (TargetLimit(target="https://acme.example.", running=1), "target_limits.0.target"),
+        (TargetLimit(target="https://acme.example:08443", running=1), "target_limits.0.target"),
+        (TargetLimit(target="https://[2001:db8:0::1]", running=1), "target_limits.0.target"),
+        (TargetLimit(target="https://[1:2]", running=1), "target_limits.0.target"),
         (TargetLimit(target="ftp://acme.example", running=1), "target_limits.0.target"),
         (TargetLimit(target="arn:aws:s3:::bucket", running=1), "target_limits.0.target"),
         (TargetLimit(target="", running=1), "target_limits.0.target"),

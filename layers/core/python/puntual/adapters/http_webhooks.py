@@ -32,13 +32,15 @@ ACCEPTED_STATUS = 202
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
 INTERIM_ANSWERS_MAX = 20
 SECONDS_LEFT_MIN = 0.001
-_EMBEDS_IPV4 = (
+_NOT_PUBLIC = (
     ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
     ipaddress.IPv6Network("64:ff9b:1::/48"),  # local NAT64 (RFC 8215)
     ipaddress.IPv6Network("2002::/16"),  # 6to4 (RFC 3056)
     ipaddress.IPv6Network("2001::/32"),  # Teredo (RFC 4380)
     ipaddress.IPv6Network("::/96"),  # IPv4-compatible (RFC 4291)
+    ipaddress.IPv6Network("3fff::/20"),  # documentation (RFC 9637)
 )
+"""What embeds IPv4, and what the library does not know to be reserved."""
 
 Resolve = Callable[[str, int], list[str]]
 
@@ -59,7 +61,7 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             return is_public(str(ip.ipv4_mapped))
-        if ip.is_site_local or any(ip in network for network in _EMBEDS_IPV4):
+        if ip.is_site_local or any(ip in network for network in _NOT_PUBLIC):
             return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
@@ -150,7 +152,9 @@ class HttpWebhooks:
         try:
             connection.sock = raw
             if url.scheme == "https":
-                connection.sock = self.tls.wrap_socket(raw, server_hostname=url.hostname)
+                # Certificates name hosts without the dot that may end a name.
+                name = (url.hostname or "").removesuffix(".")
+                connection.sock = self.tls.wrap_socket(raw, server_hostname=name)
             yield connection
         finally:
             watchdog.cancel()

@@ -76,7 +76,7 @@ def was_failed(run: Run) -> bool:
 
 def result_of(value: object) -> str:
     """Check what a receiver says of a run that it completes; raises `Rejected`."""
-    allowed = f"text of at most {RESULT_BYTES_MAX} bytes in UTF-8"
+    allowed = f"text of 1 to {RESULT_BYTES_MAX} bytes in UTF-8"
     if value is None:
         return COMPLETED
     if not isinstance(value, str) or not 0 < _bytes_of(value) <= RESULT_BYTES_MAX:

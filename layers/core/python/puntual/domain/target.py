@@ -34,6 +34,7 @@ _NAMES_BYTES = 4 * _KIB
 
 WEBHOOK_PAYLOAD_BYTES_MAX = 256 * _KIB
 
+_IPV6_AND_PORT = re.compile(r"\[[0-9A-Fa-f:.]+\](:[0-9]*)?", re.ASCII)
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}", re.ASCII)
 _SOURCE = re.compile(r"(?!aws\.)[A-Za-z0-9._/-]{1,256}", re.ASCII)
 _DETAIL_TYPE = re.compile(r"[ -~]{1,128}", re.ASCII)
@@ -180,6 +181,9 @@ def _is_host(parts: SplitResult) -> bool:
     """Tell whether the host is an IPv6 literal, or a name by its lengths (RFC 1035, 2.3.4)."""
     host = parts.hostname or ""
     if "[" in parts.netloc:
+        # What stands beside the brackets is ignored by urlsplit, and a zone is of one machine only.
+        if not _IPV6_AND_PORT.fullmatch(parts.netloc):
+            return False
         try:
             ipaddress.IPv6Address(host)
         except ipaddress.AddressValueError:

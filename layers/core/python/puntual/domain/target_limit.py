@@ -1,5 +1,6 @@
 """What a tenant's registration allows of one target, however many schedules share it."""
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -10,12 +11,14 @@ TARGET_LIMITS_MAX = 50
 PER_MINUTE_LIMIT = 1_000_000
 RUNNING_LIMIT = 10_000
 
-TARGET_ALLOWED = "an origin such as https://acme.example:8443, in lower case, or a target's ARN"
+TARGET_ALLOWED = (
+    "an origin such as https://acme.example:8443, in lower case, without the port that its scheme"
+    " has anyway or a dot at its end, IPv6 addresses at their shortest; or a target's ARN"
+)
 
-PORT_MAX = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ORIGIN = re.compile(
-    r"(?P<scheme>https?)://(?P<host>[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:(?P<port>\d{1,5}))?",
+    r"https?://([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:[1-9][0-9]{0,4})?",
     re.ASCII,
 )
 _ARN = re.compile(r"arn:aws[a-z-]*:(sqs|sns|events|lambda|states):[!-~]{1,300}", re.ASCII)
@@ -43,10 +46,13 @@ def limit_name_of(target: str) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Give the origin of a URL that was checked, as limits and breakers name it."""
+    """Give the origin of a URL that was checked, as limits and breakers name it.
+
+    Another spelling of a host, by a dot at its end or an IPv6 address at length, is no other host.
+    """
     parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    host = f"[{host}]" if ":" in host else host
+    host = (parts.hostname or "").removesuffix(".")
+    host = f"[{ipaddress.IPv6Address(host)}]" if ":" in host else host
     port = parts.port
     is_default = port is None or port == _DEFAULT_PORTS.get(parts.scheme)
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
@@ -78,14 +84,13 @@ def _check(field: str, limit: TargetLimit) -> None:
 
 
 def _check_target(field: str, target: str) -> None:
-    origin = _ORIGIN.fullmatch(target)
-    if origin is None:
-        if not _ARN.fullmatch(target):
-            raise Rejected(field, target, TARGET_ALLOWED)
-        return
-    port = origin["port"]
-    if port is not None and (
-        not 1 <= int(port) <= PORT_MAX or int(port) == _DEFAULT_PORTS[origin["scheme"]]
-    ):
-        allowed = f"{TARGET_ALLOWED}; without the port that its scheme has anyway"
-        raise Rejected(field, target, allowed)
+    if not _is_origin(target) and not _ARN.fullmatch(target):
+        raise Rejected(field, target, TARGET_ALLOWED)
+
+
+def _is_origin(target: str) -> bool:
+    """Tell whether it is spelled as `origin_of` does, since any other spelling limits nothing."""
+    try:
+        return _ORIGIN.fullmatch(target) is not None and origin_of(target) == target
+    except ValueError:  # no IPv6 address, or no port
+        return False
