@@ -5,10 +5,12 @@ from collections.abc import Callable
 from puntual.application.take_callback import TakeCallback
 from puntual.domain.callback import AttemptOver
 from puntual.domain.callback_token import Ticket, token_of
+from puntual.domain.errors import Unavailable
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.run import Run
 from puntual.domain.target import Delivery
+from tests.fakes.fixed_root_secret import FixedRootSecret
 from tests.fakes.in_memory_ledger import InMemoryLedger
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.record import Record
@@ -35,10 +37,11 @@ class Callers:
         record: Record,
         *,
         ledger: InMemoryLedger,
-        take: TakeCallback,
+        process: Callable[[], TakeCallback],
     ) -> None:
         self._scheduler, self._random, self._faults = scheduler, scheduler.random, faults
-        self._record, self._ledger, self._take = record, ledger, take
+        self._record, self._ledger, self._process = record, ledger, process
+        self._idle: list[TakeCallback] = []
         self._obeyed: set[Ticket] = set()
 
     def take_on(self, delivery: Delivery) -> None:
@@ -54,17 +57,28 @@ class Callers:
 
     def say(self, what: str, ticket: Ticket, *, retry: bool = True) -> None:
         """Call back once; the caller hears nothing if the function dies."""
-        token = token_of(ticket, root=self._take.root_secret.read())
+        token = token_of(ticket, root=FixedRootSecret().read())
 
-        def call() -> Run:
-            given = self._take.ticket(token)
+        def taken_by(take: TakeCallback) -> Run:
+            given = take.ticket(token)
             match what:
                 case "heartbeat":
-                    return self._take.heartbeat(given)
+                    return take.heartbeat(given)
                 case "complete":
-                    return self._take.complete(given, result="done")
+                    return take.complete(given, result="done")
                 case _:
-                    return self._take.fail(given, reason="failed", retry=retry)
+                    return take.fail(given, reason="failed", retry=retry)
+
+        def call() -> Run:
+            """Call an idle process, or a new one; one that dies is not seen again."""
+            take = self._idle.pop() if self._idle else self._process()
+            try:
+                run = taken_by(take)
+            except (AttemptOver, Unavailable):
+                self._idle.append(take)
+                raise
+            self._idle.append(take)
+            return run
 
         self._scheduler.spawn(FunctionKind.CALLBACK, lambda: self._called(what, ticket, call))
 

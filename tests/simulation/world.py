@@ -397,18 +397,12 @@ class World:
             judge_by_row=parts.judge_by_row,
             judge_by_head=parts.judge_by_head,
         )
-        gates = self._gates_of("callbacks")
         self.callers = Callers(
             self.scheduler,
             self.faults,
             self.record,
             ledger=self.fake_ledger,
-            take=parts.take_callback(
-                root_secret=FixedRootSecret(),
-                settle_message=settle_message,
-                fail_attempt=failing_by(gates),
-                rooms=gates.rooms,
-            ),
+            process=self._new_callbacks,
         )
         self.receivers = Receivers(
             self.scheduler, self.faults, self.record, self.trace, self.callers
@@ -425,6 +419,15 @@ class World:
             targets=self.receivers,
             fail_attempt=failing_by(gates),
             admit=gates,
+        )
+
+    def _new_callbacks(self) -> TakeCallback:
+        gates = self._gates_of("callbacks")
+        return self.parts.take_callback(
+            root_secret=FixedRootSecret(),
+            settle_message=self._settle_message,
+            fail_attempt=failing_by(gates),
+            rooms=gates.rooms,
         )
 
     def _gates_of(self, holder: str) -> AdmitAttempt:
