@@ -295,7 +295,9 @@ def _check_effects(end: End, rows: Rows) -> None:
 
 
 def _round_of(run: Run, attempt: int) -> int:
-    return next(each.round for each in run.attempts if each.number == attempt)
+    """Give the round of an attempt; one that the row has lost counts as of its own."""
+    rounds = (each.round for each in run.attempts if each.number == attempt)
+    return next(rounds, run.round)
 
 
 def _check_rate(end: End) -> None:

@@ -230,7 +230,7 @@ PLANNING: dict[str, Variant] = {
         rule="P4",
         parts=Parts(plan_shard=ClosesWhatItPutOff),
         shows=frozenset({"UNACCOUNTED"}),
-        seeds=(0, 10, 16),
+        seeds=(64, 75),
     ),
     "windows beyond the next fire": Variant(
         rule="P10",
