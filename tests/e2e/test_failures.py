@@ -31,6 +31,16 @@ def test_a_receiver_that_stays_down_ends_dead_with_its_last_error(stage: Stage) 
     assert len(stage.receiver.book.of(made["id"])) == RETRY_QUICKLY["max_attempts"]
 
 
+def test_a_receiver_that_stays_down_is_given_up_at_the_deadline(stage: Stage) -> None:
+    expression, fire = at_in(2)
+    retry = {"max_attempts": 20, "base_seconds": 2, "cap_seconds": 2, "deadline_seconds": 6}
+    made = stage.create("down", expression=expression, retry=retry)
+    row = stage.wait_for_state(made["id"], fire, "DEAD", seconds=40)
+    assert row["reason"].startswith("deadline")
+    assert row["last_error"] == "HTTP 503"
+    assert 1 < row["attempt"] < retry["max_attempts"]
+
+
 def test_a_refusal_is_final_at_once(stage: Stage) -> None:
     expression, fire = at_in(2)
     made = stage.create("refuses", expression=expression, retry=RETRY_QUICKLY)

@@ -393,8 +393,19 @@ class Record:
         for voiding in self.voidings[schedule]:
             if voiding.at < checked_at and judged < voiding.min_valid_version:
                 self.fail("STARTED AFTER PAUSE", occurrence, now)
+        self._judge_deadline(run, schedule, checked_at)
         if run.attempt == 1 and not run.round and occurrence.is_regular:
             self._first_claim(run, schedule, checked_at, function, now)
+
+    def _judge_deadline(self, run: Run, schedule: ScheduleKey, checked_at: int) -> None:
+        """No attempt of a round starts later than its first one and the deadline of retries."""
+        deadline = self.versions[schedule, run.occurrence.version].policies.retry.deadline
+        if deadline is None or run.round_attempt == 1:
+            return
+        assert run.round_began_at is not None
+        latest = milliseconds_of(run.round_began_at + deadline) + CLOCKS_APART_MAX
+        if checked_at > latest:
+            self.fail("STARTED BEHIND ITS DEADLINE", run.occurrence, checked_at)
 
     def _first_claim(
         self, run: Run, schedule: ScheduleKey, checked_at: int, function: Function, now: int

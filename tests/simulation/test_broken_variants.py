@@ -31,6 +31,7 @@ RULES_BUILT = frozenset(
         "E11",
         "ADR 0013",
         "ADR 0018",
+        "ADR 0019",
         "ADR 0021",
     ]
 )

@@ -19,6 +19,7 @@ from tests.simulation.scenarios.claims import (
     a_claim_that_is_still_on_its_way,
     a_dead_letter_of_a_run_that_lives,
     a_lease_that_ends_later_than_it_says,
+    a_retry_that_is_due_in_time_and_comes_too_late,
     a_verdict_that_is_older_than_its_clock,
     an_outcome_that_comes_too_late,
 )
@@ -79,6 +80,18 @@ def judged_without_backoff(
     if row is not None and row.not_before is not None:
         row = replace(row, not_before=now)
     return judge(message, row, standing, now)
+
+
+# ADR 0019: the deadline of retries.
+
+
+def judged_without_deadline(
+    message: Message, row: Run | None, standing: Standing, now: datetime
+) -> Verdict:
+    retry = replace(standing.policies.retry, deadline=None)
+    policies = replace(standing.policies, retry=retry)
+    version = replace(standing.version, policies=policies)
+    return judge(message, row, replace(standing, version=version), now)
 
 
 # P6: one run per scheduled time over versions.
@@ -249,6 +262,12 @@ CLAIMS: dict[str, Variant] = {
         parts=Parts(ledger=RecordsWhateverTheState),
         shows=frozenset({"TERMINAL ROW REOPENED"}),
         scenario=a_fail_that_meets_a_complete,
+    ),
+    "no deadline at a claim": Variant(
+        rule="ADR 0019",
+        parts=Parts(judge_by_head=judged_without_deadline),
+        shows=frozenset({"STARTED BEHIND ITS DEADLINE"}),
+        scenario=a_retry_that_is_due_in_time_and_comes_too_late,
     ),
     "no ownership": Variant(
         rule="E3",

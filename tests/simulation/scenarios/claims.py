@@ -1,9 +1,11 @@
 """Directed scenarios of one message and its row."""
 
+from datetime import timedelta
+
 from puntual.domain.lane import Lane
 from puntual.domain.message import Message
 from puntual.domain.occurrence import Occurrence
-from puntual.domain.policies import Misfire
+from puntual.domain.policies import Misfire, RetryPolicy
 from tests.simulation.io import Cue
 from tests.simulation.scheduler import SECOND, SKEW_MAX, FunctionKind, instant_at
 from tests.simulation.stage import KEY, Stage, each_minute, once
@@ -92,7 +94,20 @@ def an_executor_that_dies_after_the_last_outcome(parts: Parts) -> Verdict:
     return stage.finish()
 
 
+def a_retry_that_is_due_in_time_and_comes_too_late(parts: Parts) -> Verdict:
+    """ADR 0019. Its backoff ends before the deadline; who has its message hangs past it."""
+    second = timedelta(seconds=1)
+    retry = RetryPolicy(base=second, cap=second, deadline=30 * second)
+    hangs = Cue(kind=FunctionKind.EXECUTOR, io="schedules.head", skip=1, wait=60 * SECOND)
+    stage = Stage(parts, hangs)
+    stage.create(0, once(60, retry=retry))
+    stage.calls_are_answered(503)
+    stage.ticks_each_minute(30)
+    return stage.finish()
+
+
 CLAIMS = (
+    a_retry_that_is_due_in_time_and_comes_too_late,
     a_lease_that_ends_later_than_it_says,
     an_outcome_that_comes_too_late,
     a_dead_letter_of_a_run_that_lives,
