@@ -135,6 +135,7 @@ def test_a_rule_that_is_too_fast_is_refused_and_usage_is_read(stage: Stage) -> N
         "fires": nothing,
         "retries": nothing,
         "catch_ups": nothing,
+        "targets": [],
     }
 
 
