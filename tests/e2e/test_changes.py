@@ -54,7 +54,7 @@ def test_an_edit_to_another_time_drops_the_planned_fire(stage: Stage) -> None:
     stage.api.call(
         "PATCH", stage.path(made["id"]), {"expression": later}, headers={"If-Match": '"1"'}
     ).expect(200)
-    (arrival,) = stage.receiver.wait_for(made["id"], 1, seconds=20)
+    (arrival,) = stage.receiver.wait_for(made["id"], 1, seconds=60)
     assert arrival.scheduled_for == fire
     assert len(stage.receiver.book.of(made["id"])) == 1
 
