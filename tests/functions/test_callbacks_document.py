@@ -19,8 +19,7 @@ from tests.builders import NINE, a_run, an_occurrence
 from tests.fakes.in_memory_lanes import InMemoryLanes
 from tests.fakes.seeded_chance import FixedChance
 from tests.functions.conftest import Api
-from tests.functions.documented_examples import CALLBACKS, examples
-from tests.functions.test_api_document import as_told
+from tests.functions.documented_examples import CALLBACKS, as_told, examples
 from tests.functions.test_callbacks import an_event
 from tests.gates import GatePorts, failing_by, gates_of
 

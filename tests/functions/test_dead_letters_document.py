@@ -6,8 +6,7 @@ from datetime import timedelta
 from puntual.domain.run import Run, RunState
 from tests.builders import NINE, a_run, an_occurrence
 from tests.functions.conftest import Api
-from tests.functions.documented_examples import DOCUMENT, examples
-from tests.functions.test_api_document import as_told
+from tests.functions.documented_examples import DOCUMENT, as_told, asked, examples
 
 DEAD_LETTERS = DOCUMENT.with_name("dead-letters.md")
 TOKENS = ("next_page_token", "resume_token")
@@ -17,14 +16,7 @@ def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
     told = list(examples(DEAD_LETTERS.read_text(encoding="utf-8")))
     assert len(told) >= 8
     for example in told:
-        answer = api.call(
-            example.method,
-            example.path,
-            example.body,
-            query=example.query,
-            headers=example.headers,
-        )
-        assert answer.status == example.status, example.name
+        answer = asked(api, example)
         said, expected = answer.body, example.answer
         for token in TOKENS:
             if expected.get(token):

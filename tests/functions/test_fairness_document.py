@@ -1,8 +1,7 @@
 """The example of docs/fairness.md does what it says."""
 
 from tests.functions.conftest import Api
-from tests.functions.documented_examples import DOCUMENT, examples
-from tests.functions.test_api_document import LEFT_OUT
+from tests.functions.documented_examples import DOCUMENT, LEFT_OUT, examples
 
 
 def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:

@@ -7,8 +7,7 @@ from puntual.domain.gate import BY_FIRES
 from puntual.domain.run import RunState
 from tests.builders import NINE, a_run, an_occurrence
 from tests.functions.conftest import Api
-from tests.functions.documented_examples import LIMITS, examples
-from tests.functions.test_api_document import LEFT_OUT
+from tests.functions.documented_examples import LEFT_OUT, LIMITS, examples
 
 FIRE = NINE + timedelta(minutes=5)
 HELD = replace(

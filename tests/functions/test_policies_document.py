@@ -5,8 +5,7 @@ from dataclasses import replace
 from puntual.domain.run import RunState
 from tests.builders import NINE, a_run, an_occurrence
 from tests.functions.conftest import Api
-from tests.functions.documented_examples import POLICIES, examples
-from tests.functions.test_api_document import LEFT_OUT
+from tests.functions.documented_examples import LEFT_OUT, POLICIES, examples
 
 FIFTEEN_PAST = NINE.replace(minute=15)
 SKIPPED = replace(

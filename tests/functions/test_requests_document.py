@@ -7,8 +7,7 @@ from puntual.domain.run import RunState
 from puntual.domain.tenant import ScheduleId
 from tests.builders import NINE, a_run, a_span, an_occurrence
 from tests.functions.conftest import Api
-from tests.functions.documented_examples import DOCUMENT, examples
-from tests.functions.test_api_document import as_told
+from tests.functions.documented_examples import DOCUMENT, answers_as_told, examples
 
 REQUESTS = DOCUMENT.with_name("requests.md")
 QUARTER = timedelta(minutes=15)
@@ -19,9 +18,7 @@ def test_the_documented_requests_get_the_documented_answers(api: Api) -> None:
     told = list(examples(REQUESTS.read_text(encoding="utf-8")))
     assert told
     for example in told:
-        answer = api.call(example.method, example.path, example.body, headers=example.headers)
-        assert answer.status == example.status, example.name
-        assert as_told(answer.body, example.answer) == example.answer, example.name
+        answers_as_told(api, example)
         if example.path.endswith("/trigger"):
             an_hour_goes_by(api)
 
